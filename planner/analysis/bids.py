@@ -44,7 +44,7 @@ from planner.plan import assemble
 from planner.quotes.lines import is_total
 from planner.schema.analysis import Measure
 from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Mix, Quote
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Infeasibility, Line, Plan
 from planner.schema.prices import Price
 from planner.verifier import verify
 
@@ -208,12 +208,25 @@ def _planned(
             why = "the search ended before a plan was found" if late else NO_PLAN
             if late or not explained:
                 return replace(bare, why=why, proven=not late)
-            return replace(bare, against=(why_infeasible(inputs, options).summary,))
+            return replace(bare, against=(_needed(why_infeasible(inputs, options)),))
         plan = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)
     except InputError as error:
         return replace(bare, against=(error.findings[0].message,))
     verify(inputs, plan)
     return replace(bare, plan=plan, proven=plan.status == "optimal")
+
+
+def _needed(found: Infeasibility) -> str:
+    """Values of limits, other than counts of items, with which there would be a plan."""
+    both = found.combined.steps if found.combined is not None else ()
+    steps = [
+        f"{step.label} {step.from_text}, {step.to_text} needed"
+        for step in found.changes or both
+        if step.value is not None and not step.path.startswith("items.")
+    ]
+    if not steps or (not found.changes and len(steps) < len(both)):
+        return found.summary
+    return (", or " if found.changes else ", and ").join(steps)
 
 
 # Measure, ranks and records

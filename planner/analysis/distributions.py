@@ -260,20 +260,12 @@ def _refuse(faults: Sequence[Finding]) -> None:
 # Inputs that are usually uncertain
 
 _PRICES: dict[Confidence, tuple[str, str]] = {
-    "low": (
-        "triangular(x0.6, x1, x1.4)",
-        "estimates of low confidence; published prices of one GPU rack are 0.6 to 1.4 times the "
-        "one in the shipped price book",
-    ),
+    "low": ("triangular(x0.6, x1, x1.4)", "published prices of one GPU rack, low confidence"),
     "medium": ("triangular(x0.8, x1, x1.2)", "prices of medium confidence, from third parties"),
     "high": ("uniform(x0.95, x1.05)", "prices of high confidence, until the order is signed"),
 }
 """By confidence, the least known first."""
-_POWER = (
-    "triangular(x0.8, x1, x1.1)",
-    "typical draw is 0.74 to 0.95 of the maximum where the shipped catalogs have both, and sources "
-    "of one GPU rack go from 0.85 to 1.09 of the figure there",
-)
+_POWER = "triangular(x0.8, x1, x1.1)", "typical to maximum draw of the shipped catalogs"
 _OWN_RATE = "loguniform(x0.5, x2)", "a rate of one's own, of as few failures as one cluster has"
 _WRITTEN = 0.16, 0.40
 """Write bandwidth of production systems as shares of nameplate: arXiv 2605.09370, 2104.04473."""
@@ -304,13 +296,11 @@ def _usual(inputs: Inputs, case: Case) -> Iterator[tuple[str, str, str]]:
     if sized and job.parameters is not None and "bytes_per_parameter" in job.model_fields_set:
         return  # size and bytes have to agree
     (low, high), middle = _BYTES, sum(_BYTES) / 2.0
-    reason = f"recipes write {low:g} to {high:g} bytes per parameter"
     path = job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
     each = None if sized else Field(inputs, path).base
-    if each is not None and low <= each <= high:
-        yield path, f"uniform({low:g}, {high:g})", reason
-    else:
-        yield path, f"uniform(x{low / middle:.2f}, x{high / middle:.2f})", reason
+    factors = f"uniform(x{low / middle:.2f}, x{high / middle:.2f})"
+    text = f"uniform({low:g}, {high:g})" if each and low <= each <= high else factors
+    yield path, text, f"recipes write {low:g} to {high:g} bytes per parameter"
 
 
 def _failures(inputs: Inputs) -> tuple[str, str, str]:
@@ -321,7 +311,6 @@ def _failures(inputs: Inputs) -> tuple[str, str, str]:
     if isinstance(job.failure_rate, float):
         return path, *_OWN_RATE
     rates = [preset.value for preset in FAILURES_PER_GPU_DAY.values()]
-    reason = f"failures per GPU and day in published clusters: {min(rates):.3g} to {max(rates):.3g}"
-    if job.failure_rate in (None, "llama3"):
-        return path, "loguniform(x0.6, x6)", reason
-    return path, f"loguniform({min(rates)}, {max(rates)})", reason
+    usual = job.failure_rate in (None, "llama3")
+    text = "loguniform(x0.6, x6)" if usual else f"loguniform({min(rates)}, {max(rates)})"
+    return path, text, f"published clusters: {min(rates):.3g} to {max(rates):.3g} per GPU and day"

@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import (
-    FOR_THE_PLAN,
-    Best,
-    no_worse,
-    value_of,
-)
+from planner.analysis.variants import FOR_THE_PLAN, Best, no_worse, value_of
 from planner.analysis.why_not import SAME, Prober, check_items, why_not_of
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.errors import Finding, InputError, did_you_mean
@@ -23,14 +18,7 @@ from planner.optimizer.optimise import fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
 from planner.plan.limits import binding
-from planner.schema.explanation import (
-    Explanation,
-    Known,
-    Marginal,
-    Moved,
-    NextStep,
-    Without,
-)
+from planner.schema.explanation import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.units import QuantityError
 

@@ -36,7 +36,6 @@ from planner.simulation.job import (
     empirical,
     full_mtti_s,
     job_of,
-    storage_gb_per_s,
 )
 from planner.simulation.run import simulate
 from planner.telemetry.tables import names_line, read_table, read_times
@@ -140,9 +139,6 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
 
 
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
-    if not all(storage_gb_per_s(plan)):
-        fix = "give a plan whose storage is bought or installed"
-        raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
     failures = _failures(options, full_mtti_s(plan.jobs[0]))
     try:
         job = job_of(plan, failures=failures, interval_s=options.interval_s)

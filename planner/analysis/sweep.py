@@ -17,27 +17,13 @@ import numpy as np
 
 from planner.analysis.distributions import Field, label, labels
 from planner.analysis.request import SweepOptions, head_of
-from planner.analysis.variants import (
-    NO_PLAN,
-    Answer,
-    Prepared,
-    Scenario,
-    confirmed,
-)
+from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed
 from planner.case import Case
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.loader import load, scenario_names
-from planner.loader.axes import (
-    MOST,
-    Axis,
-    Input,
-    of_table,
-    read_table,
-    refuse_overlap,
-    values,
-)
+from planner.loader.axes import MOST, Axis, Input, of_table, read_table, refuse_overlap, values
 from planner.loader.overrides import NoPlaceError
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run

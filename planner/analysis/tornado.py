@@ -70,22 +70,20 @@ def study(
     known = () if run is None else (run,)
     found = answers(inputs, scenarios, replace(options, known=known), progress)
     ends, names = list(map(_end, sides, found)), labels(inputs)
-    swings = []
-    for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):
-        field = span.field
-        apart = None
-        if low.objective is not None and high.objective is not None:
-            apart = abs(low.objective - high.objective)
-        swing = Swing(
-            path=field.path,
-            label=label(inputs, field.path, names),
-            unit=field.unit if field.slot.numeric else "",
-            base_text=_base_text(field),
+    swings = [
+        Swing(
+            path=span.field.path,
+            label=label(inputs, span.field.path, names),
+            unit=span.field.unit if span.field.slot.numeric else "",
+            base_text=_base_text(span.field),
             low=low,
             high=high,
-            width=apart,
+            width=None
+            if low.objective is None or high.objective is None
+            else abs(low.objective - high.objective),
         )
-        swings.append(swing)
+        for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True)
+    ]
     status = _status(base, {end.status for end in ends})
     return Tornado(
         **head_of(inputs, options.gap),

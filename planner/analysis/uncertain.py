@@ -13,14 +13,7 @@ import numpy as np
 from planner.analysis.distributions import Unknown, unknowns
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request, SweepOptions, head_of
-from planner.analysis.variants import (
-    Answer,
-    Numbers,
-    Scenario,
-    answers,
-    operation_of,
-    value_of,
-)
+from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.figures import FIGURES, OBJECTIVES

@@ -39,7 +39,6 @@ from planner.verifier import (
     unproven_faults,
 )
 from planner.version import __version__
-from planner.workbook.audit import audit
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
@@ -281,6 +280,8 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     """
     path = request.path
     if path.suffix.lower() == ".xlsx":
+        from planner.workbook.audit import audit  # openpyxl takes long to load
+
         return audit(path, request.options(), solve_again=solve_again)
     given, limit_s = request.models.get(path), request.time_limit_s
     model = given if isinstance(given, Plan) else None

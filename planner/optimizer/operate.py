@@ -18,7 +18,7 @@ from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.goodput import kept_by_swaps
 from planner.optimizer.stores import Stores, stored_of
-from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
+from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work, restarts_of
 from planner.sizing.availability import Restarts, Shrunk
 from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.sizing.two_levels import TwoLevels
@@ -141,15 +141,7 @@ def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     assert single is not None
     use, count, some = single.use, len(stores.write), len(single.use.gpus)
     each = np.repeat(np.arange(some), count)
-    assert use.ports is not None and use.every is not None
-    many = Uses(
-        use.team[each],
-        use.systems[each],
-        use.gpus[each],
-        stores.at(np.tile(np.arange(count), some)),
-        ports=Ports(*(port[each] for port in use.ports)),
-        every=use.every[each],
-    )
+    many = replace(use.at(each), stores=stores.at(np.tile(np.arange(count), some)))
     ran = single.work.run(many)
     found = np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count)
     return np.asarray(found.max(axis=0))
@@ -284,14 +276,8 @@ def shrunk_of(case: Case, run: Run) -> Shrunk | None:
 
 def restarts(job: Job, run: Run) -> Restarts:
     """The restarts of a job that goes on with fewer replicas."""
-    assert job.repair is not None
-    share, repair_s = job.repair.hardware_share, job.repair.repair_s
-    if run.mode == "local" and job.levels is not None:
-        near_s, far = job.levels.local_restart_s, job.levels.remote_share
-        after = ((1.0 - far, near_s), (far, job.restart_s))
-        return Restarts(share, repair_s, after, near_s, run.local_drain_s)
-    more_s = run.restore_s + run.drain_s
-    return Restarts(share, repair_s, ((1.0, job.restart_s),), job.restart_s, more_s)
+    local = run.mode == "local" and job.levels is not None
+    return restarts_of(job, run.mode, run.local_drain_s if local else run.restore_s + run.drain_s)
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:

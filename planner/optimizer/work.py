@@ -79,6 +79,14 @@ class Uses:
     spares: Places | None = None
     every: Places | None = None
 
+    def at(self, places: Places) -> Uses:
+        """Some of them."""
+        tco_usd = None if self.tco_usd is None else self.tco_usd[places]
+        spares, every = (None if e is None else e[places] for e in (self.spares, self.every))
+        ports = None if self.ports is None else Ports(*(each[places] for each in self.ports))
+        some = self.team[places], self.systems[places], self.gpus[places], self.stores.at(places)
+        return Uses(*some, tco_usd, ports, spares, every)
+
 
 class Flow(NamedTuple):
     """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
@@ -195,7 +203,6 @@ class Work:
         self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
         repair = job.repair
         self.shrinks = repair is not None and repair.shrinks
-        self.jumps = bool((part > 0.0).any()) and not self.shrinks
         self.teams = teams_of(case)
         places = [row for row, system in enumerate(case.systems) for _ in system.ways]
         self.rows_of = [[places[way] for way in team] for team in self.teams]
@@ -203,6 +210,7 @@ class Work:
         self.ways_of = _padded(self.teams)
         if self.several.any():
             self._join_types()
+        self.jumps = (self.step % self.usable != 0) & ~self.several & (not self.shrinks)
 
     def _join_types(self) -> None:
         usable, clients = self.usable, (self.client_write, self.client_read)
@@ -443,14 +451,7 @@ class Work:
 
     def restarts(self) -> Restarts:
         """The restarts of a job that goes on with fewer replicas, without reading back."""
-        job, repair = self.case.job, self.case.job.repair
-        assert repair is not None
-        grow_s = job.restart_s
-        after: tuple[tuple[float, float], ...] = ((1.0, grow_s),)
-        if self.drives is not None:
-            far, grow_s = self.drives.levels.remote_share, self.drives.levels.local_restart_s
-            after = ((1.0 - far, grow_s), (far, job.restart_s))
-        return Restarts(repair.hardware_share, repair.repair_s, after, grow_s, 0.0)
+        return restarts_of(self.case.job, self.mode, 0.0)
 
     def _shrunk(self, use: Uses) -> Shrunk:
         """The averages over the units out of jobs that go on with fewer replicas."""
@@ -560,7 +561,9 @@ class Work:
         if use.tco_usd is not None:
             allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
-        patient = self.without_waiting(use) if self.jumps else self._patient(use, ran)
+        patient = self._score(use, ran.patient, ran.most_pflops_per_gpu)
+        if len(some := np.flatnonzero(self.jumps[use.team])):
+            patient[some] = self.without_waiting(use.at(some))
         waited = np.zeros_like(score)
         if self.case.objective != "gpus":
             waited = np.log1p(-np.minimum(ran.waiting, 1.0 - 1e-16))
@@ -568,9 +571,7 @@ class Work:
 
     def without_waiting(self, use: Uses) -> Numbers:
         """The bound of `worth` for any spares."""
-        return self._patient(use, self.run(use, waits=False))
-
-    def _patient(self, use: Uses, ran: JobRun) -> Numbers:
+        ran = self.run(use, waits=False)
         return self._score(use, ran.patient, ran.most_pflops_per_gpu)
 
     def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:
@@ -626,6 +627,17 @@ MOST_SPARED = 0.75
 a third or more of what ran goes on, or the job waits."""
 RISING = 1e-4
 """The share of more GPUs that is looked at to see whether they would do more."""
+
+
+def restarts_of(job: Job, mode: Mode, more_s: float) -> Restarts:
+    """The restarts of a job that goes on with fewer replicas; one with more takes so much more."""
+    repair, levels = job.repair, job.levels
+    assert repair is not None
+    share, repair_s, restart_s = repair.hardware_share, repair.repair_s, job.restart_s
+    if mode != "local" or levels is None:
+        return Restarts(share, repair_s, ((1.0, restart_s),), restart_s, more_s)
+    far, near_s = levels.remote_share, levels.local_restart_s
+    return Restarts(share, repair_s, ((1.0 - far, near_s), (far, restart_s)), near_s, more_s)
 
 
 def systems_in_use(job: Job, systems: Counts) -> Counts:

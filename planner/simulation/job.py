@@ -148,21 +148,8 @@ class JobRun:
         return self.hardware_share * self.repair.mean_s / self.failures.mean_s
 
 
-def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
-    """Delivered write and read bandwidth of a plan's working appliances."""
-    stores = [line for line in plan.lines if line.section == "Storage" and line.working]
-    job = plan.jobs[0]
-    site = plan.site
-    nameplate = math.fsum(line.nameplate_write_gb_per_s for line in stores)
-    write = site.delivered_fraction_write * nameplate
-    return (
-        write if job.burst is None else job.delivered_write_gb_per_s,
-        site.delivered_fraction_read * math.fsum(line.nameplate_read_gb_per_s for line in stores),
-    )
-
-
 def job_of(plan: Plan, *, failures: Law | None = None, interval_s: float | None = None) -> JobRun:
-    """Job of a plan with storage, on that storage.
+    """Job of a plan.
 
     Args:
         failures: law of the failures; None: exponential at the plan's mean.
@@ -173,16 +160,14 @@ def job_of(plan: Plan, *, failures: Law | None = None, interval_s: float | None 
     """
     job = plan.jobs[0]
     every_s = job.interval_s if interval_s is None else interval_s
-    write, read = storage_gb_per_s(plan)
     sync = job.mode == "sync"
-    written_s = job.checkpoint_gb / min(write, job.client_write_limit_gb_per_s)
     return JobRun(
         name=job.name,
         interval_s=every_s,
-        stall_s=written_s if sync else job.stall_s,
-        drain_s=0.0 if sync else written_s,
+        stall_s=job.stall_s,
+        drain_s=job.drain_s,
         restart_s=job.restart_s,
-        restore_s=job.fan_out * job.checkpoint_gb / min(read, job.client_read_limit_gb_per_s),
+        restore_s=job.restore_s,
         failures=failures or Law(full_mtti_s(job)),
         drain_slowdown=0.0 if sync else job.drain_slowdown,
         sync=sync,

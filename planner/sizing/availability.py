@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 FULL = 1e200
-"""Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
+"""Sums beyond this are scaled down."""
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
@@ -33,44 +33,27 @@ def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float
     return failures_per_gpu_day / 86_400.0 * gpus * out_s
 
 
-def erlang_b(places: int, load: float) -> float:
-    """Share of time in which all places of a loss system are taken.
+def waiting(spares: int, load: float) -> float:
+    """Share of time in which the job waits: more units are out than stood by.
 
-    Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
+    Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)), with a place
+    more than there are spares.
     """
     blocked = 1.0
-    for place in range(1, places + 1):
+    for place in range(1, spares + 2):
         blocked = load * blocked / (place + load * blocked)
     return blocked
 
 
-def waiting(spares: int, load: float) -> float:
-    """Share of time in which the job waits: more units are out than stood by."""
-    return erlang_b(spares + 1, load)
-
-
-def availability(spares: int, load: float) -> float:
-    """Share of time in which the job does not wait for a repair."""
-    inverse, before = _inverse(spares, load)
-    return min(1.0, (spares + 1) / load * before / inverse)
-
-
-def _inverse(spares: int, load: float) -> tuple[float, float]:
-    """1/B at one place more than the spares, and 1/B at the spares.
-
-    Source: Erlang's recursion, 1/B(c) = 1 + c/load/B(c - 1). All terms are positive.
-    """
-    before, inverse = 1.0, 1.0
-    for place in range(1, spares + 2):
-        before, inverse = inverse, 1.0 + place / load * inverse
-        if inverse > FULL:  # never waits: what is left of the formula is 1
-            return FULL, FULL * load / (spares + 1)
-    return inverse, before
+def waiting_odds(spares: int, load: float) -> float:
+    """Time a job waits for repairs over the time it does not."""
+    blocked = waiting(spares, load)
+    return blocked / (1.0 - blocked)
 
 
 def units_out(spares: int, load: float) -> float:
     """Units in repair on average."""
-    return load * availability(spares, load)
+    return load * (1.0 - waiting(spares, load))
 
 
 @lru_cache(maxsize=256)
@@ -96,12 +79,6 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
     """
     odds = racks * waiting_odds(spares_each, load_each)
     return odds / (1.0 + odds)
-
-
-def waiting_odds(spares: int, load: float) -> float:
-    """Time a job waits for repairs over the time it does not."""
-    inverse, before = _inverse(spares, load)
-    return load / (spares + 1) / before if inverse < FULL else 0.0
 
 
 class Shrinking(NamedTuple):

@@ -201,13 +201,7 @@ def compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
 
     The last holds ``most`` or is the largest there is. A size that holds no more systems than a
     smaller one is left out.
-
     """
-    return _held(_compute_sizes(design, _rounded(most)), most)
-
-
-@lru_cache(maxsize=256)
-def _compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
     return tuple(_rising(_compute_candidates(design), most))
 
 
@@ -264,13 +258,7 @@ def port_sizes(design: PortDesign, most_parts: int) -> tuple[FabricSize, ...]:
 
     The last holds ``most_parts`` or is the largest there is. A size that holds no more than a
     smaller one is left out.
-
     """
-    return _held(_port_sizes(design, _rounded(most_parts)), most_parts)
-
-
-@lru_cache(maxsize=256)
-def _port_sizes(design: PortDesign, most_parts: int) -> tuple[FabricSize, ...]:
     return tuple(_rising(_port_candidates(design), most_parts))
 
 
@@ -318,16 +306,6 @@ def _rising(candidates: Iterator[FabricSize], most: int) -> Iterator[FabricSize]
         if size.capacity > held:
             held = size.capacity
             yield size
-
-
-def _rounded(most: int) -> int:
-    """The next power of two: sizes are kept for as many, and cut where fewer are asked."""
-    return 1 << max(0, most - 1).bit_length() if most > 0 else 0
-
-
-def _held(sizes: tuple[FabricSize, ...], most: int) -> tuple[FabricSize, ...]:
-    """Rising sizes up to the first that holds ``most``."""
-    return sizes[: bisect_left(sizes, most, key=lambda size: size.capacity) + 1] if most > 0 else ()
 
 
 @lru_cache(maxsize=4_096)

@@ -76,8 +76,8 @@ LOST_TIME = LostTime(
 
 FLOP_PER_PARAMETER_TOKEN = 6.0
 """Operations of forward and backward pass of a transformer, per active parameter and token."""
-_DEFICIT_SERIES_BELOW = 0.5
-_SERIES_BELOW = 0.01
+CONVERGED = 1e-12
+_SERIES_BELOW = 1e-3
 
 
 def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
@@ -107,31 +107,18 @@ def exact_period_s(stall_s: float, mtti_s: float) -> float:
 
     Source: the stationary point of `goodput` in the interval: z - (1 - exp(-z)) = s/M with
     z = I/M. The left side is convex and rising, so Newton's method converges from any start above
-    zero; unlike W0 near its branch point it keeps full precision for the smallest stalls.
+    zero.
     """
     ratio = stall_s / mtti_s
     if ratio == 0:
         return 0.0
     z = min(1 + ratio, math.sqrt(2 * ratio) + ratio)
     for _ in range(50):
-        step = (_compute_deficit(z) - ratio) / -math.expm1(-z)
+        step = (z + math.expm1(-z) - ratio) / -math.expm1(-z)
         z -= step
-        if abs(step) <= 1e-15 * z:
+        if abs(step) <= CONVERGED * z:
             break
     return mtti_s * z
-
-
-def _compute_deficit(z: float) -> float:
-    """z - (1 - exp(-z)) without cancellation."""
-    if z >= _DEFICIT_SERIES_BELOW:
-        return z + math.expm1(-z)
-    term = total = z * z / 2
-    order = 2
-    while abs(term) > 1e-17 * total:
-        order += 1
-        term *= -z / order
-        total += term
-    return total
 
 
 def best_interval_s(stall_s: float, mtti_s: float, low_s: float, high_s: float) -> float:
@@ -283,6 +270,5 @@ def _log_factors(
 def _log_rework_factor(z: float) -> float:
     """log(z / (exp(z) - 1)) for z = I/M without cancellation or overflow."""
     if z < _SERIES_BELOW:
-        # -z/2 - log(sinh(z/2) / (z/2)), expanded; the first term left out is z**6 / 181440.
-        return -z / 2 - z**2 / 24 + z**4 / 2880
+        return -z / 2 - z**2 / 24  # expanded; the first term left out is z**4 / 2880
     return math.log(z) - z - math.log(-math.expm1(-z))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 ALMOST = 1 + 1e-9
@@ -62,56 +62,52 @@ class Filled(NamedTuple):
     boxes: tuple[tuple[float, Box], ...]
 
 
-@dataclass
-class _Load:
-    """A rack while it is filled: how many of each device, and their sums."""
-
-    boxes: Counter[Box] = field(default_factory=Counter)
-    height_ru: float = 0.0
-    power_kw: float = 0.0
-    weight_kg: float = 0.0
-
-    def fits(self, box: Box, space: Space, count: int = 1) -> bool:
-        """True if ``count`` more fit into height, power and weight."""
-        if self.height_ru + count * box.rack_units > space.height_ru * ALMOST:
-            return False
-        power_kw = self.power_kw + count * box.it_power_kw
-        if space.power_kw is not None and power_kw > space.power_kw * ALMOST:
-            return False
-        weight_kg = self.weight_kg + count * (box.weight_kg or 0.0)
-        return space.weight_kg is None or weight_kg <= space.weight_kg * ALMOST
-
-    def add(self, box: Box, count: int = 1) -> None:
-        """Put ``count`` more in."""
-        self.boxes[box] += count
-        self.height_ru += count * box.rack_units
-        self.power_kw += count * box.it_power_kw
-        self.weight_kg += count * (box.weight_kg or 0.0)
-
-    def filled(self) -> Filled:
-        """Positions without gaps, the heaviest at the bottom."""
-        position_ru, placed = 1.0, []
-        for box in sorted(self.boxes, key=_bottom_first):
-            for _ in range(self.boxes[box]):
-                placed.append((position_ru, box))
-                position_ru += box.rack_units
-        return Filled(tuple(placed))
+def _filled(boxes: Mapping[Box, int]) -> Filled:
+    """A rack with positions without gaps, the heaviest at the bottom."""
+    position_ru, placed = 1.0, []
+    for box in sorted(boxes, key=_bottom_first):
+        for _ in range(boxes[box]):
+            placed.append((position_ru, box))
+            position_ru += box.rack_units
+    return Filled(tuple(placed))
 
 
 def _bottom_first(box: Box) -> tuple[float, float, str, float]:
     return (-(box.weight_kg or 0.0), -box.it_power_kw, box.sku, -box.rack_units)
 
 
+def _largest_share(boxes: Iterable[tuple[Box, int]], space: Space) -> float:
+    """The largest of the shares of height, power and weight that devices take together."""
+    taken = [(box.shares(space), count) for box, count in boxes]
+    return max(sum(share[side] * count for share, count in taken) for side in range(3))
+
+
+def _first_fit(parts: Parts, space: Space) -> list[Counter[Box]]:
+    """Racks with every device in the first one that still has room for it."""
+    racks: list[Counter[Box]] = []
+    for box, count in parts:
+        if max(box.shares(space)) > ALMOST:
+            raise ValueError(f"{box.sku} does not fit into a rack")
+        for _ in range(count):
+            for rack in racks:
+                if _largest_share([*rack.items(), (box, 1)], space) <= ALMOST:
+                    break
+            else:
+                rack = Counter()
+                racks.append(rack)
+            rack[box] += 1
+    return racks
+
+
 def rack_use(parts: Parts, space: Space) -> RackUse | None:
     """Racks of one unit of an item, or units to a rack; None where a part fits into none."""
-    taken = [(box.shares(space), quantity) for box, quantity in parts]
-    if any(max(share) > ALMOST for share, _ in taken):
+    if any(max(box.shares(space)) > ALMOST for box, _ in parts):
         return None
-    unit = max(sum(share[side] * quantity for share, quantity in taken) for side in range(3))
+    unit = _largest_share(parts, space)
     if unit <= ALMOST:
         most = min(1.0 / unit, MOST_PER_RACK) if unit else MOST_PER_RACK
         return RackUse(per_rack=int(most * ALMOST))
-    return RackUse(racks_each=len(_fit_loads(parts, space)))
+    return RackUse(racks_each=len(_first_fit(parts, space)))
 
 
 def uniform(parts: Parts, units: int, use: RackUse, space: Space) -> list[tuple[Filled, int]]:
@@ -123,17 +119,25 @@ def uniform(parts: Parts, units: int, use: RackUse, space: Space) -> list[tuple[
     Raises:
         ValueError: the parts do not take that many racks.
     """
+    names = " + ".join(box.sku for box, _ in parts)
     if units <= 0:
         return []
     if use.racks_each > 1:
-        loads = _fit_loads(parts, space)
+        loads = _first_fit(parts, space)
         if len(loads) != use.racks_each:
-            raise ValueError(f"{_names(parts)} needs {len(loads)} racks, not {use.racks_each}")
-        contents = Counter(load.filled() for load in loads)
+            raise ValueError(f"{names} needs {len(loads)} racks, not {use.racks_each}")
+        contents = Counter(_filled(load) for load in loads)
         return [(content, racks * units) for content, racks in contents.items()]
     full, rest = divmod(units, use.per_rack)
-    racks = [(_together(parts, use.per_rack, space), full)] if full else []
-    return [*racks, (_together(parts, rest, space), 1)] if rest else racks
+    found = []
+    for together, racks in ((use.per_rack, full), (rest, min(1, rest))):
+        boxes: Counter[Box] = Counter()
+        for box, quantity in parts:
+            boxes[box] += quantity * together
+        if racks and _largest_share(boxes.items(), space) > ALMOST:
+            raise ValueError(f"{together} of {names} do not fit into a rack")
+        found += [(_filled(boxes), racks)] if racks else []
+    return found
 
 
 def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, int]]:
@@ -160,41 +164,5 @@ def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, 
     from planner.sizing.packing import packing  # numpy, which the checks of a problem do without
 
     racks = packing(tuple(taken[box] for box in sized)).racks(tuple(counts[box] for box in sized))
-    contents = []
-    for pattern, times in racks:
-        load = _Load()
-        for box, count in zip(sized, pattern, strict=True):
-            load.add(box, count)
-        contents.append((load.filled(), times))
-    return contents
-
-
-def _fit_loads(parts: Parts, space: Space) -> list[_Load]:
-    """Racks with every device in the first one that still has room for it."""
-    loads: list[_Load] = []
-    for box, count in parts:
-        if not _Load().fits(box, space):
-            raise ValueError(f"{box.sku} does not fit into a rack")
-        # A rack without room for one has none for the next of its kind either.
-        index = 0
-        for _ in range(count):
-            while index < len(loads) and not loads[index].fits(box, space):
-                index += 1
-            if index == len(loads):
-                loads.append(_Load())
-            loads[index].add(box)
-    return loads
-
-
-def _together(parts: Parts, units: int, space: Space) -> Filled:
-    """A rack with all parts of a number of units."""
-    load = _Load()
-    for box, quantity in parts:
-        if not load.fits(box, space, units * quantity):
-            raise ValueError(f"{units} of {_names(parts)} do not fit into a rack")
-        load.add(box, units * quantity)
-    return load.filled()
-
-
-def _names(parts: Parts) -> str:
-    return " + ".join(box.sku for box, _ in parts)
+    patterns = ((zip(sized, pattern, strict=True), times) for pattern, times in racks)
+    return [(_filled({b: n for b, n in boxes if n}), times) for boxes, times in patterns]

@@ -127,12 +127,12 @@ class TwoLevels:
         return rate * self.local_restart_s + swaps, rate * far_s + swaps
 
 
-def goodput(levels: TwoLevels) -> float:
-    """Share of wall-clock time kept as progress with two levels of checkpoints.
+def _log_goodput(levels: TwoLevels) -> float:
+    """Logarithm of the share of wall-clock time kept as progress.
 
     Exact for memoryless failures of both kinds, which may strike during either restart, where a
     local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1); the
-    slowdown is an approximation. 0 where stalls fill the interval.
+    slowdown is an approximation.
 
     Source: renewals at failures that need the remote level. Between them the time until n local
     checkpoints are safe has the Laplace transform C0 (1 + y)^-n at the rate q2/M of those failures:
@@ -147,14 +147,8 @@ def goodput(levels: TwoLevels) -> float:
     times 1 - p + p e^(-w/M), because all that counts is how likely a restart ends before a failure.
 
     q2 is `remote_share`, q1 the rest; each local restart begins a drain to storage anew. With
-    q2 = 1 and k = 1 this is `goodput.goodput` with the two drains added up.
+    q2 = 1 and k = 1 this is that of `goodput.goodput` with the two drains added up.
     """
-    if levels.stopped_share >= 1:
-        return 0.0
-    return math.exp(_log_goodput(levels))
-
-
-def _log_goodput(levels: TwoLevels) -> float:
     rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
     (restart, far), lag = levels.restarts(rate), rate * levels.local_drain_s
     return math.fsum(

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
-from planner.telemetry.jobs import CheckpointColumns, job_of, table_of
-from planner.telemetry.restarts import find_breaks
-from planner.telemetry.rhythm import Track
-from planner.telemetry.signal import Bursts, Series, find_bursts, series
+from planner.telemetry.jobs import find_breaks, job_of
+from planner.telemetry.signal import Bursts, Series, Z, find_bursts, scatter, series
 from planner.telemetry.tables import Numbers
 from planner.telemetry.traces import Raw, ReadOptions, read_traces, refusal
-from planner.telemetry.tracking import find_tracks
+from planner.telemetry.tracking import Track, find_tracks
 
 __all__ = ["Characterized", "ClusterTrace", "ReadOptions", "characterize", "characterize_cluster"]
+
+CheckpointColumns = Mapping[str, np.ndarray[Any, Any]]
+"""A table, a column each."""
+
+_SHORTEST = 0.1
+"""Least duration of a burst behind its window, in samples."""
 
 _SHORTER = 0.8
 """No burst lasts less than this share of the averaging window of samples."""
@@ -105,7 +110,7 @@ def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
         job_of(f"{trace.cluster}-{number}", track, trace, writes, reads, own, options)
         for number, (track, own) in enumerate(zip(found, gaps, strict=True), start=1)
     )
-    table = table_of(trace, writes, found, jobs, options.window_s)
+    table = _table(trace, writes, found, jobs, options.window_s)
     record = ClusterFound(
         name=trace.cluster,
         start_s=float(trace.clock_s[0]),
@@ -121,6 +126,60 @@ def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
         other=int(np.sum(table["kind"] == "other")),
     )
     return ClusterTrace(trace, record, jobs, table)
+
+
+def _table(
+    trace: Series,
+    writes: Bursts,
+    found: Sequence[Track],
+    jobs: Sequence[JobFound],
+    window_s: float | None,
+) -> CheckpointColumns:
+    """A row for each checkpoint, and for each burst that is none."""
+    if window_s is not None and window_s > trace.sample_s:  # as long as before a moving mean
+        lasts = np.maximum(writes.span_s - window_s, _SHORTEST * trace.sample_s)
+        error = np.maximum(writes.edge_error_s, trace.sample_s)
+        writes = replace(writes, end_s=writes.start_s + lasts, edge_error_s=error)
+    free = np.ones(len(writes), dtype=bool)
+    parts = []
+    for track, one in zip(found, jobs, strict=True):
+        free[track.places] = False
+        part, alone = writes.chosen(track.places), track.alone
+        size = part.size_gb[alone]
+        scattered = scatter(size) if len(size) else track.spread * track.size_gb
+        rows = {
+            "job": np.full(len(part), one.name, dtype=object),
+            "kind": np.where(alone, "checkpoint", "inferred").astype(object),
+            "start_s": track.times,
+            "start_error_s": np.where(alone, part.edge_error_s, track.tolerance_s),
+            "duration_s": np.where(alone, part.duration_s, one.drain_s.value),
+            "duration_error_s": np.where(alone, part.edge_error_s, part.duration_s / 2),
+            "size_gb": np.where(alone, part.size_gb, track.size_gb),
+            "size_error_gb": np.hypot(part.size_error_gb, Z * scattered),
+            "peak_gb_per_s": part.peak,
+        }
+        parts.append(rows)
+    other = writes.chosen(free)
+    parts.append(
+        {
+            "job": np.full(len(other), "", dtype=object),
+            "kind": np.where(other.cut, "cut", "other").astype(object),
+            "start_s": other.start_s,
+            "start_error_s": other.edge_error_s,
+            "duration_s": other.duration_s,
+            "duration_error_s": other.edge_error_s,
+            "size_gb": other.size_gb,
+            "size_error_gb": other.size_error_gb,
+            "peak_gb_per_s": other.peak,
+        }
+    )
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(joined["start_s"], kind="stable")
+    table = {name: column[order] for name, column in joined.items()}
+    table["start_s"] = trace.clock(table["start_s"])
+    table["mean_gb_per_s"] = table["size_gb"] / np.maximum(table["duration_s"], 1e-9)
+    table["cluster"] = np.full(len(order), trace.cluster, dtype=object)
+    return {name: table[name] for name in CHECKPOINT_COLUMNS}
 
 
 def _check_window(

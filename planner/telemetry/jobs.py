@@ -1,4 +1,7 @@
-"""Figures of a job by its checkpoints, the table of all checkpoints, and overrides of a problem.
+"""Jobs by their checkpoints: interruptions, figures with ranges, overrides of a problem.
+
+Every restore of a job reads the same: a checkpoint, or a multiple of it where each replica reads
+its own. It lies in a break of the job's rhythm, and the rhythm starts anew at its end.
 
 Three figures bound the drain: the edges of each burst within their samples, if it is written at one
 rate; the number of samples that stand out, which is a window longer on average whatever its shape;
@@ -10,29 +13,248 @@ over max(D, W), in between. Without the window it may be either.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.figures import FIGURES
 from planner.paths import job_path
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import Problem
-from planner.schema.telemetry import (
-    CHECKPOINT_COLUMNS,
-    Calibration,
-    JobFound,
-    Measured,
-    Override,
-)
-from planner.telemetry.restarts import Breaks, mtti
-from planner.telemetry.rhythm import Track
-from planner.telemetry.signal import Bursts, Series, Z, scatter
+from planner.schema.telemetry import CONFIDENCE, Calibration, JobFound, Measured, Override
+from planner.telemetry.signal import Bursts, Flags, Places, Series, Z, scatter
 from planner.telemetry.tables import Numbers
 from planner.telemetry.traces import ReadOptions
+from planner.telemetry.tracking import Track
 from planner.units import DAY_S, HOUR_S
+
+# Interruptions: breaks of a rhythm that no missing samples explain
+
+_STOP_INTERVALS, _STOP_S = 20.0, DAY_S
+"""A job that is away for so many intervals and a day was stopped, and did not fail."""
+
+_SHORT = 0.5
+"""A gap that is short by so many tolerances makes up for a long one beside it."""
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """The gaps between a job's events.
+
+    Attributes:
+        start_s, end_s: when the events before and behind begin.
+        steps: intervals from one to the other, 0 where that is no multiple.
+        broken: gaps with an interruption in them.
+        open: gaps in which others' traffic, or a hole, may hide an interruption.
+        attempts: interruptions in each gap: restoring reads, or one where there are none.
+        confirmed: broken gaps with a restoring read.
+        reads: positions of the restoring reads.
+    """
+
+    start_s: Numbers
+    end_s: Numbers
+    steps: NDArray[np.int64]
+    broken: Flags
+    open: Flags
+    attempts: NDArray[np.int64]
+    confirmed: Flags
+    reads: Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    @property
+    def kept(self) -> Flags:
+        """Gaps that keep the rhythm."""
+        return (self.steps > 0) & ~self.broken
+
+    @property
+    def missed(self) -> int:
+        """Checkpoints that the rhythm predicts within them."""
+        return int(np.sum(self.steps[self.kept] - 1))
+
+
+def find_breaks(
+    tracks: Sequence[Track], holes: tuple[Numbers, Numbers], busy: Bursts, reads: Bursts | None
+) -> list[Breaks]:
+    """Interruptions of jobs.
+
+    A gap of several intervals is no interruption where a hole hides the checkpoints in it, or
+    where other traffic does at the time of each.
+
+    Args:
+        tracks: the jobs.
+        holes: starts and ends of the unknown parts of the trace, in order.
+        busy: bursts of writing.
+        reads: bursts of reading, None where the trace has none.
+    """
+    found = [_gaps(track, holes, busy) for track in tracks]
+    return _confirm(tracks, found, reads) if found and reads is not None else found
+
+
+def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
+    """A job's gaps by its rhythm alone."""
+    start, end = track.times[:-1], track.times[1:]
+    stopped = end - start > max(_STOP_INTERVALS * track.interval_s, _STOP_S)
+    steps = np.where(stopped, 0, _undisplaced(track))
+    unknown = np.searchsorted(holes[0], end) > np.searchsorted(np.sort(holes[1]), start)
+    late = end - start > track.interval_s + track.tolerance_s
+    hidden = unknown | _hidden(track, steps, busy)
+    broken = late & ~unknown & ~stopped & ((steps == 0) | ((steps > 1) & ~hidden))
+    unsure = late & ~stopped & ~broken
+    return Breaks(
+        start_s=start,
+        end_s=end,
+        steps=steps,
+        broken=broken,
+        open=unsure,
+        attempts=broken.astype(np.int64),
+        confirmed=np.zeros(len(steps), dtype=bool),
+    )
+
+
+def _undisplaced(track: Track) -> NDArray[np.int64]:
+    """Number of intervals in each gap, 0 where the rhythm breaks.
+
+    An event that was put too late or too early leaves a long gap and a short one which together
+    keep the rhythm; a job that was interrupted leaves no short one.
+    """
+    gaps = np.diff(track.times)
+    steps = track.multiples()
+    both = gaps[:-1] + gaps[1:]
+    many = np.maximum(np.round(both / track.interval_s), 2.0)
+    early = np.minimum(gaps[:-1], gaps[1:]) < track.interval_s - _SHORT * track.tolerance_s
+    off = np.abs(both - many * track.interval_s) <= track.tolerance_s * np.sqrt(many)
+    pairs = np.flatnonzero(early & off & ((steps[:-1] == 0) | (steps[1:] == 0)))
+    one = np.clip(np.round(gaps[pairs] / track.interval_s), 1, many[pairs] - 1)
+    steps[pairs], steps[pairs + 1] = one, many[pairs] - one
+    return steps
+
+
+def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> Flags:
+    """Gaps in which a burst covers every time at which a checkpoint is missing."""
+    result = np.zeros(len(steps), dtype=bool)
+    for gap in np.flatnonzero(steps > 1):
+        start, end = track.times[gap], track.times[gap + 1]
+        times = start + (end - start) * np.arange(1, steps[gap]) / steps[gap]
+        before = np.searchsorted(busy.start_s, times + track.tolerance_s) - 1
+        covered = (before >= 0) & (busy.end_s[np.maximum(before, 0)] >= times - track.tolerance_s)
+        result[gap] = bool(covered.all())
+    return result
+
+
+def poisson(events: int) -> tuple[float, float]:
+    """Range of the mean of a Poisson count (Garwood's interval)."""
+    from scipy.stats import chi2
+
+    tail = (1 - CONFIDENCE) / 2
+    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    return low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
+
+
+def mtti(track: Track, found: Breaks) -> Measured | None:
+    """Mean time to interruption of a job; None without a break.
+
+    An interval begins with a checkpoint or behind a restoring read, and ends with the next
+    checkpoint or breaks. With memoryless failures it is whole with probability exp(-I/M), so that
+    M = -I / ln(share that is whole), whatever the restart time. The range is that of a Poisson
+    count.
+    """
+    broken = int(found.attempts.sum())
+    if not broken:
+        return None
+    whole = max(float(found.steps[~found.broken].sum() + found.confirmed.sum()), 0.5)
+    rate = -math.log(whole / (whole + broken)) / track.interval_s
+    low, high = (end / broken for end in poisson(broken))
+    return Measured(value=1 / rate, low=1 / (rate * high), high=1 / (rate * low) if low else None)
+
+
+# Restoring reads
+
+_LEAST = 0.3
+"""A read of less than this share of a checkpoint is no restore."""
+
+_SAME = 0.06
+"""Restores of one job are alike within this share."""
+
+
+class _Pairs(NamedTuple):
+    """Reads and the gaps in which they lie, one row for each such pair.
+
+    Attributes:
+        read: position of the read.
+        job, gap: the gap.
+        ratio: size of the read over the job's checkpoint.
+        anew: whether the next checkpoint comes an interval after the read.
+    """
+
+    read: Places
+    job: Places
+    gap: Places
+    ratio: Numbers
+    anew: Flags
+
+
+def _confirm(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> list[Breaks]:
+    """Gaps of jobs with their restoring reads; each adds an interruption to its gap."""
+    pairs = _pairs(tracks, found, reads)
+    usual = np.array([_usual_ratio(pairs.ratio[pairs.job == job]) for job in range(len(tracks))])
+    rows = _owned(pairs, usual)
+    result = []
+    for job, gaps in enumerate(found):
+        own = rows[pairs.job[rows] == job]
+        count = np.bincount(pairs.gap[own], minlength=len(gaps.steps))
+        if not len(own):
+            result.append(gaps)
+            continue
+        broken = gaps.broken | (count > 0)
+        result.append(
+            replace(
+                gaps,
+                broken=broken,
+                attempts=np.where(broken, np.maximum(count, 1), 0),
+                confirmed=count > 0,
+                reads=np.sort(pairs.read[own]),
+            )
+        )
+    return result
+
+
+def _pairs(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> _Pairs:
+    nothing = np.zeros(0, dtype=np.intp)
+    parts = [_Pairs(nothing, nothing, nothing, np.zeros(0), np.zeros(0, dtype=bool))]
+    for job, (track, gaps) in enumerate(zip(tracks, found, strict=True)):
+        for gap in np.flatnonzero(gaps.broken | gaps.open):
+            first, last = np.searchsorted(reads.start_s, (gaps.start_s[gap], gaps.end_s[gap]))
+            read = np.arange(first, last)
+            ratio = reads.size_gb[read] / track.size_gb
+            begun = gaps.end_s[gap] - reads.end_s[read] - track.interval_s
+            anew = np.abs(begun) <= track.tolerance_s
+            kept = (ratio >= _LEAST) & (gaps.broken[gap] | anew)
+            job_of, gap_of = (np.full(kept.sum(), each) for each in (job, gap))
+            parts.append(_Pairs(read[kept], job_of, gap_of, ratio[kept], anew[kept]))
+    return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _usual_ratio(ratio: Numbers) -> float:
+    """Most frequent read volume in a job's breaks over its checkpoint size; 0 without any."""
+    if not len(ratio):
+        return 0.0
+    near = np.abs(np.log(ratio[:, None] / ratio)) <= _SAME
+    return float(np.median(ratio[near[np.argmax(near.sum(axis=1))]]))
+
+
+def _owned(pairs: _Pairs, usual: Numbers) -> Places:
+    """Rows of pairs that hold, one for each read: that of the job whose rhythm
+    starts anew behind it, else of the job whose usual restore is nearest."""
+    known = usual[pairs.job] > 0
+    off = np.abs(np.log(pairs.ratio / np.where(known, usual[pairs.job], 1.0)))
+    fits = np.flatnonzero(known & (off <= _SAME))
+    order = fits[np.lexsort((off[fits], ~pairs.anew[fits], pairs.read[fits]))]
+    return order[np.diff(pairs.read[order], prepend=-1) > 0]
+
+
+# Figures
 
 _MEDIAN = 1.2533
 """Scatter of a median over that of a mean where figures are normally distributed."""
@@ -76,7 +298,7 @@ def scaled(of: Measured, by: float) -> Measured:
 
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
-_STRAY, _FAINT = 3.0, 0.01
+_FAINT = 0.01
 _SLOW_EDGES = 0.5
 """Edges that take so many samples more than those of an even rate are slow, or were smoothed."""
 
@@ -191,7 +413,7 @@ def drain_of(own: Bursts, size: Measured, sample_s: float, window_s: float | Non
 def _by_shape(own: Bursts, edges: Measured, sample_s: float) -> Drain:
     """The drain by its edges, its range widened by the uncertainty of its shape."""
     low, high = edges.low or 0.0, _high(edges)
-    stands_out, error = _standing_out(own, sample_s, sample_s)
+    stands_out, error = _standing_out(own)
     even, count = float(np.median(own.size_gb / own.height)), stands_out - sample_s
     notes: tuple[str, ...] = ()
     if count - even > max(error, _SLOW_EDGES * sample_s):
@@ -208,7 +430,7 @@ def _by_shape(own: Bursts, edges: Measured, sample_s: float) -> Drain:
 
 def _through_window(own: Bursts, sample_s: float, window_s: float) -> Drain:
     """The drain that a moving mean has stretched."""
-    stands_out, error = _standing_out(own, sample_s, window_s)
+    stands_out, error = _standing_out(own)
     value = max(stands_out - window_s, 0.0)
     faint = 2 * _FAINT * min(value, window_s)  # of rise and fall, which does not stand out
     value, error = value + faint, math.hypot(error, faint)
@@ -226,76 +448,10 @@ def _through_window(own: Bursts, sample_s: float, window_s: float) -> Drain:
     return Measured(value=value, low=low, high=high), True, (note,)
 
 
-def _standing_out(own: Bursts, sample_s: float, window_s: float) -> tuple[float, float]:
-    """Mean time that bursts stand out, and half of its range.
-
-    A drain farther from the usual than scatter and a window has other traffic at its end.
-    """
-    span: Numbers = own.span_s
-    reach_s = max(_STRAY * sample_s, _STRAY * scatter(span), window_s)
-    kept = np.abs(span - np.median(span)) <= reach_s
-    off = Z * float(np.std(span[kept] - own.duration_s[kept])) / math.sqrt(kept.sum())
-    return float(np.mean(span[kept])), off
-
-
-# The table
-
-CheckpointColumns = Mapping[str, np.ndarray[Any, Any]]
-"""A table, a column each."""
-
-
-def table_of(
-    trace: Series,
-    writes: Bursts,
-    found: Sequence[Track],
-    jobs: Sequence[JobFound],
-    window_s: float | None,
-) -> CheckpointColumns:
-    """A row for each checkpoint, and for each burst that is none."""
-    if window_s is not None and window_s > trace.sample_s:  # as long as before a moving mean
-        lasts = np.maximum(writes.span_s - window_s, _OFF * trace.sample_s)
-        error = np.maximum(writes.edge_error_s, trace.sample_s)
-        writes = replace(writes, end_s=writes.start_s + lasts, edge_error_s=error)
-    free = np.ones(len(writes), dtype=bool)
-    parts = []
-    for track, one in zip(found, jobs, strict=True):
-        free[track.places] = False
-        part, alone = writes.chosen(track.places), track.alone
-        size = part.size_gb[alone]
-        scattered = scatter(size) if len(size) else track.spread * track.size_gb
-        rows = {
-            "job": np.full(len(part), one.name, dtype=object),
-            "kind": np.where(alone, "checkpoint", "inferred").astype(object),
-            "start_s": track.times,
-            "start_error_s": np.where(alone, part.edge_error_s, track.tolerance_s),
-            "duration_s": np.where(alone, part.duration_s, one.drain_s.value),
-            "duration_error_s": np.where(alone, part.edge_error_s, part.duration_s / 2),
-            "size_gb": np.where(alone, part.size_gb, track.size_gb),
-            "size_error_gb": np.hypot(part.size_error_gb, Z * scattered),
-            "peak_gb_per_s": part.peak,
-        }
-        parts.append(rows)
-    other = writes.chosen(free)
-    parts.append(
-        {
-            "job": np.full(len(other), "", dtype=object),
-            "kind": np.where(other.cut, "cut", "other").astype(object),
-            "start_s": other.start_s,
-            "start_error_s": other.edge_error_s,
-            "duration_s": other.duration_s,
-            "duration_error_s": other.edge_error_s,
-            "size_gb": other.size_gb,
-            "size_error_gb": other.size_error_gb,
-            "peak_gb_per_s": other.peak,
-        }
-    )
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    order = np.argsort(joined["start_s"], kind="stable")
-    table = {name: column[order] for name, column in joined.items()}
-    table["start_s"] = trace.clock(table["start_s"])
-    table["mean_gb_per_s"] = table["size_gb"] / np.maximum(table["duration_s"], 1e-9)
-    table["cluster"] = np.full(len(order), trace.cluster, dtype=object)
-    return {name: table[name] for name in CHECKPOINT_COLUMNS}
+def _standing_out(own: Bursts) -> tuple[float, float]:
+    """Mean time that bursts stand out, and half of its range."""
+    off = Z * float(np.std(own.span_s - own.duration_s)) / math.sqrt(len(own))
+    return float(np.mean(own.span_s)), off
 
 
 # Overrides of a problem

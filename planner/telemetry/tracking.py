@@ -2,28 +2,283 @@
 
 The strongest rhythm is followed first. Events of one size and one rhythm that overlap in time
 belong to several jobs; those that follow one another to one, with an interruption between them.
-Each job's rhythm is then followed through bursts that are no job's yet. Checkpoints written at the
-same time are separated by the jobs' rhythms, round by round, since an event that is found predicts
-the next.
+Each job's rhythm is then followed through bursts that are no job's yet; of a larger burst a job
+takes its own size, and the rest may hold checkpoints of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.signal import find_peaks
 
-from planner.telemetry.rhythm import Rhythm, Track, chains, groups, linked, neighbours, rhythm
 from planner.telemetry.signal import Bursts, Flags, Places, scatter
 from planner.telemetry.tables import Numbers
 
+# Rhythms
+
+_SIZE_BIN, _SCALE = 0.002, 0.02
+"""Step of sizes, and scatter of the sizes of one job, on a logarithmic scale."""
+
 _SPREADS = 4.0
+"""Figures of one job are within so many times their scatter."""
+
+_LEAST_EVENTS = 4
+
+
+def _groups(size_gb: Numbers) -> Iterator[Places]:
+    """Yield groups of bursts around each frequent size, the most frequent first, as places.
+
+    A group is the range around a peak of the density of sizes (on a logarithmic scale), smoothed
+    by the scatter, as far as four times the scatter.
+
+    Args:
+        size_gb: more than 0.
+    """
+    if not len(size_gb):
+        return
+    logs = np.log(size_gb)
+    place = ((logs - logs.min()) / _SIZE_BIN).astype(int)
+    reach = int(_SPREADS * _SCALE / _SIZE_BIN)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _SIZE_BIN / _SCALE) ** 2)
+    density = np.convolve(np.bincount(place), kernel)  # starts a reach before the first size
+    peaks, _ = find_peaks(np.pad(density, 1))
+    for peak in sorted(peaks - 1 - reach, key=lambda one: (-density[one + reach], one)):
+        members = np.flatnonzero(np.abs(place - peak) <= reach)
+        if len(members) >= _LEAST_EVENTS:
+            yield members
+
+
+_LAGS = 5
+_BIN = 0.02
+_CANDIDATES = 12
+_LEAST_LINKS, _LEAST_SCORE = 3, 5.0
+_TIGHTEST, _WIDEST = 0.02, 0.12
+_SAMPLES, _REFITTED_SAMPLES = 1.2, 1.5
+_MOST_OFF = 0.35
+_RESOLVED = 2.5
+"""An interval is to be longer than so many samples."""
+
+_NEARLY = 0.85
+_PART, _MOST_PARTS = 0.2, 6
+
+
+@dataclass(frozen=True)
+class _Rhythm:
+    """An interval that returns.
+
+    Attributes:
+        interval_s: the interval, start to start.
+        tolerance_s: largest distance of a gap from it.
+        links: gaps that keep it.
+        score: by how many standard deviations they exceed chance.
+    """
+
+    interval_s: float
+    tolerance_s: float
+    links: int
+    score: float
+
+
+def _rhythm(times: Numbers, sample_s: float) -> _Rhythm | None:
+    """The strongest rhythm of some events, None where chance alone explains them.
+
+    Several rhythms may be mixed: candidates are differences between events near one another.
+    Of those that are about as strong the shortest is taken, since its multiples return as well;
+    a part of it is taken where that returns often enough, since others' writes may hide in turn
+    every second or third event.
+
+    Args:
+        times: when events begin, in order, s.
+        sample_s: precision of the times.
+    """
+    if len(times) <= _LEAST_LINKS:
+        return None
+    tried = [_fit(times, interval, sample_s) for interval in _candidates(times, sample_s)]
+    good = [one for one in tried if one.links >= _LEAST_LINKS and one.score >= _LEAST_SCORE]
+    if not good:
+        return None
+    most = max(one.links for one in good)
+    strong = (one for one in good if one.links >= _NEARLY * most)
+    shortest = min(strong, key=lambda one: one.interval_s)
+    for many in range(_MOST_PARTS, 1, -1):
+        interval_s = shortest.interval_s / many
+        if interval_s > _RESOLVED * sample_s:
+            part = _fit(times, interval_s, sample_s)
+            if part.links >= max(_LEAST_LINKS, _PART * most) and part.score >= _LEAST_SCORE:
+                return part
+    return shortest
+
+
+def _candidates(times: Numbers, sample_s: float) -> list[float]:
+    """Intervals that return most often among near events."""
+    gaps = np.concatenate([times[lag:] - times[:-lag] for lag in range(1, _LAGS + 1)])
+    gaps = gaps[gaps > _RESOLVED * sample_s]
+    if not len(gaps):
+        return []
+    bins = np.round(np.log(gaps) / _BIN).astype(np.int64)
+    bins -= bins.min()
+    near = np.convolve(np.bincount(bins), (1, 1, 1), mode="same")
+    best = np.argsort(-near, kind="stable")[:_CANDIDATES]
+    best = best[near[best] >= _LEAST_LINKS]
+    return [float(np.median(gaps[np.abs(bins - place) <= 1])) for place in best]
+
+
+def _fit(times: Numbers, interval_s: float, sample_s: float) -> _Rhythm:
+    """Fit of events to an interval; the tolerance follows their own scatter."""
+    tolerance = min(max(_SAMPLES * sample_s, 0.5 * _WIDEST * interval_s), _MOST_OFF * interval_s)
+    first, second = _linked(times, interval_s, tolerance)
+    if len(first) >= _LEAST_LINKS:
+        gaps = times[second] - times[first]
+        interval_s = float(np.median(gaps))
+        tolerance = _tolerance(gaps, interval_s, _SAMPLES * sample_s)
+        tolerance = min(tolerance, _MOST_OFF * interval_s)
+        first, second = _linked(times, interval_s, tolerance)
+    chance = min(0.9, len(times) / max(times[-1] - times[0], 1.0) * 2 * tolerance)
+    expected = len(times) * chance
+    score = (len(first) - expected) / math.sqrt(expected * (1 - chance) + 1.0)
+    return _Rhythm(interval_s, tolerance, len(first), score)
+
+
+def _tolerance(gaps: Numbers, interval_s: float, least_s: float) -> float:
+    low = max(_TIGHTEST * interval_s, least_s)
+    return min(max(_SPREADS * scatter(gaps), low), max(_WIDEST * interval_s, low))
+
+
+def _linked(times: Numbers, interval_s: float, tolerance_s: float) -> tuple[Places, Places]:
+    """Pairs of events that follow one another at an interval, each the other's nearest.
+
+    Args:
+        times: when events begin, in order, s.
+        interval_s: the interval.
+        tolerance_s: largest distance of a gap from it.
+    """
+    after = _nearest(times, times + interval_s)
+    before = _nearest(times, times - interval_s)
+    first = np.arange(len(times))
+    gaps = times[after] - times
+    mutual = (np.abs(gaps - interval_s) <= tolerance_s) & (before[after] == first)
+    return first[mutual], after[mutual]
+
+
+def _nearest(times: Numbers, wanted: Numbers) -> Places:
+    right = np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
+    left = right - 1
+    return np.where(wanted - times[left] <= times[right] - wanted, left, right)
+
+
+def _chains(first: Places, second: Places) -> list[Places]:
+    """Chains of links, each as places in order, by their beginnings."""
+    following = dict(zip(first.tolist(), second.tolist(), strict=True))
+    found = []
+    for head in sorted(set(following) - set(following.values())):
+        chain = [head]
+        while chain[-1] in following:
+            chain.append(following[chain[-1]])
+        found.append(np.array(chain, dtype=np.intp))
+    return found
+
+
+# Checkpoints of a job
+
+_MOST_MISSED = 40
+"""A rhythm is followed over so many intervals without an event."""
+
+_DRIFT, _AROUND, _LEAST_DRIFT, _FEW_STEPS = 0.15, 13, 25, 3
+"""Largest distance of a gap from the usual interval in a clock that drifts; gaps whose median is
+the local interval; their least number; and intervals in a gap."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """A job's events in order of time.
+
+    Attributes:
+        size_gb, drain_s: of its checkpoints, the usual ones.
+        interval_s, tolerance_s: its rhythm, and the largest distance of a gap from it.
+        spread: scatter of its sizes, as a share.
+        times: when its checkpoints begin, elapsed s.
+        places: the burst of each.
+        alone: whether the burst is its own; else it holds others', and the time is inferred.
+    """
+
+    size_gb: float
+    drain_s: float
+    interval_s: float
+    tolerance_s: float
+    spread: float
+    times: Numbers
+    places: Places
+    alone: Flags
+
+    def with_events(self, times: Numbers, places: Places, alone: Flags | bool) -> Track:
+        """The job with further events."""
+        every = np.concatenate((self.times, times))
+        order = np.argsort(every, kind="stable")
+        more = np.broadcast_to(np.asarray(alone, dtype=bool), len(times))
+        return replace(
+            self,
+            times=every[order],
+            places=np.concatenate((self.places, places))[order],
+            alone=np.concatenate((self.alone, more))[order],
+        )
+
+    def multiples(self) -> NDArray[np.int64]:
+        """Number of intervals in each gap, 0 where it is no multiple."""
+        gaps, interval_s = np.diff(self.times), self.local_interval_s()
+        count = np.maximum(np.round(gaps / interval_s), 1.0)
+        fits = np.abs(gaps - count * interval_s) <= self.tolerance_s * np.sqrt(count)
+        return np.where(fits & (count <= _MOST_MISSED), count, 0).astype(np.int64)
+
+    def local_interval_s(self) -> Numbers:
+        """The interval around each gap, which follows a clock that drifts: the median of the gaps
+        around it that are near the usual interval."""
+        gaps = np.diff(self.times)
+        count = np.maximum(np.round(gaps / self.interval_s), 1.0)
+        near = np.abs(gaps / count / self.interval_s - 1) <= _DRIFT
+        each = pd.Series(np.where(near & (count <= _FEW_STEPS), gaps / count, np.nan))
+        if each.count() < _LEAST_DRIFT:
+            return np.full(len(gaps), self.interval_s)
+        around = each.dropna().rolling(_AROUND, center=True, min_periods=1).median()
+        filled = around.reindex(each.index).interpolate(limit_direction="both")
+        return np.asarray(filled.to_numpy(float))
+
+    def expected(self) -> Numbers:
+        """Times of checkpoints in the rhythm that are not among the events, in order."""
+        count, local_s, gaps = self.multiples(), self.local_interval_s(), np.diff(self.times)
+        first_s, last_s = (local_s[0], local_s[-1]) if len(local_s) else (self.interval_s,) * 2
+        broken = count == 0
+        found = [
+            self.times[-1:] + last_s,
+            self.times[:1] - first_s,
+            self.times[:-1][broken] + local_s[broken],
+            self.times[1:][broken] - local_s[broken],
+        ]
+        for many in np.unique(count[count > 1]):
+            which = count == many
+            for step in range(1, int(many)):
+                found.append(self.times[:-1][which] + gaps[which] * step / many)
+        return np.sort(np.concatenate(found))
+
+    def refitted(self, sample_s: float) -> Track:
+        """The job with its rhythm measured anew over its events."""
+        gaps = np.diff(self.times)[self.multiples() == 1]
+        if len(gaps) < 2:
+            return self
+        interval = float(np.median(gaps))
+        tolerance = _tolerance(gaps, interval, _REFITTED_SAMPLES * sample_s)
+        return replace(self, interval_s=interval, tolerance_s=tolerance)
+
+
+# Jobs
+
 _MOST_JOBS = 60
 _LEAST_CHAIN = 3
-_LEAST_EVENTS = 4
 _NARROWEST = 0.025
 _BEHIND = 0.2
 """A stretch of a job may begin so soon after the one before, in intervals: clocks are set."""
@@ -37,19 +292,7 @@ _EARLY = 0.9
 _ALONE = 0.12
 """A burst at the right time is a job's own where its size is as near as this."""
 
-_LARGER = 0.95
-"""A burst that has so much of a job's size or more may hold one of its checkpoints."""
-
 _ROUNDS = 40
-
-
-@dataclass
-class _Pool:
-    """Rest of bursts while jobs are found: ``free`` are no job's, ``left_gb`` is the volume without
-    the checkpoints found in a burst."""
-
-    free: Flags
-    left_gb: Numbers
 
 
 def find_tracks(bursts: Bursts, sample_s: float) -> list[Track]:
@@ -61,35 +304,28 @@ def find_tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     Args:
         sample_s: the usual width of a sample.
     """
-    pool = _Pool(~bursts.cut & (bursts.size_gb > 0), bursts.size_gb.copy())
+    left_gb = np.where(bursts.cut, 0.0, bursts.size_gb)  # without the checkpoints found so far
     found: list[Track] = []
-    while len(found) < _MOST_JOBS and (more := _strongest_jobs(bursts, pool, sample_s)):
+    while len(found) < _MOST_JOBS and (more := _strongest_jobs(bursts, left_gb, sample_s)):
         for track in more:
-            pool.free[track.places] = False
-        found += [_fill(track, bursts, pool, sample_s) for track in more]
-    found = [_add_singles(track, bursts, pool.free, sample_s) for track in found]
-    found = [track for track in unite(found, sample_s) if len(track.times) >= _LEAST_EVENTS]
-    found.sort(key=lambda track: (track.times[0], track.size_gb))
-    return separate_overlapping(found, bursts, sample_s)
+            left_gb[track.places] = 0.0
+        found += [_fill(track, bursts, left_gb, sample_s) for track in more]
+    found = [_add_singles(track, bursts, left_gb, sample_s) for track in found]
+    return sorted(_unite(found, sample_s), key=lambda track: (track.times[0], track.size_gb))
 
 
-def _strongest_jobs(bursts: Bursts, pool: _Pool, sample_s: float) -> list[Track]:
-    """Jobs of the strongest rhythm among bursts that are no job's yet."""
-    left = np.flatnonzero(pool.free & (pool.left_gb > 0))
-    best: tuple[Rhythm, Places] | None = None
-    for group in groups(pool.left_gb[left]):
-        members = left[group]
-        one = rhythm(bursts.start_s[members], sample_s)
-        if one is not None and (best is None or one.links > best[0].links):
-            best = one, members
-    return [] if best is None else _tracks_of(bursts, pool, best[1], best[0])
-
-
-def _tracks_of(bursts: Bursts, pool: _Pool, members: Places, kept: Rhythm) -> list[Track]:
-    """Jobs of a rhythm among bursts of one size."""
-    times = bursts.start_s[members]
+def _strongest_jobs(bursts: Bursts, left_gb: Numbers, sample_s: float) -> list[Track]:
+    """Jobs of the strongest rhythm among bursts of one size that are no job's yet."""
+    left = np.flatnonzero(left_gb > 0)
+    members = [left[group] for group in _groups(left_gb[left])]
+    rhythms = [(_rhythm(bursts.start_s[each], sample_s), each) for each in members]
+    known = [(one, each) for one, each in rhythms if one is not None]
+    if not known:
+        return []
+    kept, places = max(known, key=lambda one: one[0].links)
+    times = bursts.start_s[places]
     lanes: list[list[Places]] = []
-    for chain in chains(*linked(times, kept.interval_s, kept.tolerance_s)):
+    for chain in _chains(*_linked(times, kept.interval_s, kept.tolerance_s)):
         if len(chain) < _LEAST_CHAIN:
             continue
         begin = float(times[chain[0]]) - _BEHIND * kept.interval_s
@@ -98,14 +334,13 @@ def _tracks_of(bursts: Bursts, pool: _Pool, members: Places, kept: Rhythm) -> li
             max(fitting, key=lambda lane: float(times[lane[-1][-1]])).append(chain)
         else:
             lanes.append([chain])
-    joined = [members[np.concatenate(lane)] for lane in lanes]
-    return [_track(bursts, pool, each, kept) for each in joined if len(each) >= _LEAST_EVENTS]
+    joined = [places[np.concatenate(lane)] for lane in lanes]
+    return [_track(bursts, left_gb, each, kept) for each in joined if len(each) >= _LEAST_EVENTS]
 
 
-def _track(bursts: Bursts, pool: _Pool, places: Places, kept: Rhythm) -> Track:
-    size = pool.left_gb[places]
+def _track(bursts: Bursts, left_gb: Numbers, places: Places, kept: _Rhythm) -> Track:
+    size = left_gb[places]
     middle = float(np.median(size))
-    whole = size == bursts.size_gb[places]
     return Track(
         size_gb=middle,
         drain_s=float(np.median(bursts.duration_s[places])),
@@ -114,81 +349,62 @@ def _track(bursts: Bursts, pool: _Pool, places: Places, kept: Rhythm) -> Track:
         spread=max(scatter(size / middle), _NARROWEST / _SPREADS),
         times=bursts.start_s[places],
         places=places,
-        alone=whole,
+        alone=size == bursts.size_gb[places],
     )
 
 
-def _add_singles(track: Track, bursts: Bursts, free: Flags, sample_s: float) -> Track:
+def _add_singles(track: Track, bursts: Bursts, left_gb: Numbers, sample_s: float) -> Track:
     """Add bursts of a job's size that stand alone between interruptions."""
+    reach = max(_SPREADS * track.spread, _NARROWEST)
+    alike = np.abs(bursts.size_gb / track.size_gb - 1) <= reach
     while True:
-        beyond_s = track.interval_s * _BEYOND
-        near = free & (bursts.start_s > track.times[0] - beyond_s)
-        near &= bursts.start_s < track.times[-1] + beyond_s
-        reach = max(_SPREADS * track.spread, _NARROWEST)
-        near &= np.abs(bursts.size_gb / track.size_gb - 1) <= reach
-        places = np.flatnonzero(near)
-        places = places[_apart(track, bursts.start_s[places])]
+        least_s, most_s = _EARLY * track.interval_s - track.tolerance_s, track.interval_s * _BEYOND
+        behind = np.searchsorted(track.times, bursts.start_s)
+        before_s = bursts.start_s - np.append(-np.inf, track.times)[behind]
+        after_s = np.append(track.times, np.inf)[behind] - bursts.start_s
+        apart = (before_s >= least_s) & (after_s >= least_s)
+        apart &= np.minimum(before_s, after_s) < most_s
+        places = np.flatnonzero(apart & alike & (left_gb > 0))
         if not len(places):
             return track.refitted(sample_s)
-        free[places] = False
+        left_gb[places] = 0.0
         track = track.with_events(bursts.start_s[places], places, True)
-
-
-def _apart(track: Track, times: Numbers) -> Flags:
-    """Mask of times no nearer to the job's events than its rhythm allows."""
-    least = _EARLY * track.interval_s - track.tolerance_s
-    before, after = neighbours(track.times, times)
-    return (times - before >= least) & (after - times >= least)
 
 
 def _predict(
     track: Track, bursts: Bursts, places: Places, sample_s: float
 ) -> tuple[Places, Numbers]:
-    """Times within bursts at which a job's rhythm predicts checkpoints, in order, and the positions
-    of the bursts in ``places``; a burst may be there several times.
-
-    Args:
-        places: the bursts to look at, in order of time.
-        sample_s: the usual width of a sample.
-    """
-    if not len(places):
-        return np.zeros(0, dtype=np.intp), np.zeros(0)
+    """Bursts (of ``places``) in which a job's rhythm predicts checkpoints, and the first time."""
     slack_s = track.tolerance_s + sample_s
     start, end = bursts.start_s[places], bursts.end_s[places]
     latest = np.maximum(end - 0.5 * track.drain_s, start) + slack_s
     expected = track.expected()
     row = np.searchsorted(start - slack_s, expected, side="right") - 1
-    inside = (row >= 0) & (expected <= latest[np.maximum(row, 0)])
-    return row[inside], expected[inside]
+    inside = (row >= 0) & (expected <= np.append(latest, -np.inf)[row])
+    rows, first = np.unique(row[inside], return_index=True)
+    return places[rows], expected[inside][first]
 
 
-def _fill(track: Track, bursts: Bursts, pool: _Pool, sample_s: float) -> Track:
+def _fill(track: Track, bursts: Bursts, left_gb: Numbers, sample_s: float) -> Track:
     """A job with the checkpoints that its rhythm predicts, where bursts can hold them.
 
     A burst of its size is its own; of a larger one its size is taken, and the rest may be another
     job's.
 
     Args:
-        pool: the rest of the bursts; changed.
+        left_gb: the rest of each burst; changed.
         sample_s: the usual width of a sample.
     """
     for _ in range(_ROUNDS):
-        places = np.flatnonzero(pool.free & (pool.left_gb >= (1 - _ALONE) * track.size_gb))
-        rows, wanted = _predict(track, bursts, places, sample_s)
-        rows, first = np.unique(rows, return_index=True)
-        places, wanted = places[rows], wanted[first]
-        reach = max(_ALONE, _SPREADS * track.spread)
-        own = np.abs(pool.left_gb[places] / track.size_gb - 1) <= reach
-        held = ~own & (pool.left_gb[places] >= _LARGER * track.size_gb)
-        if not (own.any() or held.any()):
+        enough = np.flatnonzero(left_gb >= (1 - _ALONE) * track.size_gb)
+        places, wanted = _predict(track, bursts, enough, sample_s)
+        if not len(places):
             return track
-        pool.free[places[own]] = False
-        whole = own & (pool.left_gb[places] == bursts.size_gb[places])
-        part = (own & ~whole) | held
-        pool.left_gb[places[held]] -= track.size_gb
-        track = track.with_events(bursts.start_s[places[whole]], places[whole], True)
-        track = track.with_events(wanted[part], places[part], False)
-        track = track.refitted(sample_s)
+        own = left_gb[places] <= (1 + _ALONE) * track.size_gb
+        whole = own & (left_gb[places] == bursts.size_gb[places])
+        left_gb[places] = np.where(own, 0.0, left_gb[places] - track.size_gb)
+        times = np.where(whole, bursts.start_s[places], wanted)
+        track = track.with_events(times, places, whole).refitted(sample_s)
     return track
 
 
@@ -200,13 +416,12 @@ _MOST_TIMES = 3
 """Every so many of a job's checkpoints may look like another's; more are one by chance."""
 
 
-def unite(found: Sequence[Track], sample_s: float) -> list[Track]:
+def _unite(found: Sequence[Track], sample_s: float) -> list[Track]:
     """Jobs, those joined that are one: of one size, and never too near in time.
 
     A job may be found in parts where interruptions shift its rhythm, or where others' writes hide
     in turn every second of its checkpoints.
     """
-
     result: list[Track] = []
     for track in sorted(found, key=lambda one: -len(one.times)):
         for place, other in enumerate(result):
@@ -245,98 +460,3 @@ def _stray(track: Track, other: Track) -> bool:
     ratio = other.interval_s / track.interval_s
     times = min(max(round(ratio), 1), _MOST_TIMES)
     return few and near and during and abs(ratio / times - 1) <= _ALIKE
-
-
-# Several checkpoints in a burst
-
-_SEPARATING_ROUNDS = 12
-_MOST, _MOST_JOBS_IN_BURST = 4, 5
-_OFF = 0.06
-_OVERLAPPING_SPREADS = 3.0
-_LEFT_OUT = 0.02
-"""A predicted job is left out only where the size agrees better by so much."""
-
-
-def separate_overlapping(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
-    """Jobs with the checkpoints that hide in bursts that are no job's yet.
-
-    Args:
-        sample_s: the usual width of a sample.
-    """
-    current = list(found)
-    free = np.ones(len(bursts), dtype=bool)
-    for track in current:
-        free[track.places] = False
-    for _ in range(_SEPARATING_ROUNDS):
-        left = np.flatnonzero(free)
-        predicted = [_predict(track, bursts, left, sample_s) for track in current]
-        counts = [np.bincount(rows, minlength=len(left)) for rows, _ in predicted]
-        chosen = _choose(current, bursts, left, np.array(counts).reshape(len(current), len(left)))
-        for place, (rows, times) in enumerate(predicted):
-            nth = np.arange(len(rows)) - np.searchsorted(rows, rows)
-            kept = nth < chosen[rows, place]  # of the times in a burst as many as it holds
-            if kept.any():
-                rows, times = rows[kept], times[kept]
-                many = chosen[rows].sum(axis=1)
-                track = _add(current[place], bursts, left[rows], times, many)
-                current[place] = track.refitted(sample_s)
-        if not chosen.any():
-            break
-        free[left[chosen.any(axis=1)]] = False
-    return current
-
-
-def _choose(
-    found: Sequence[Track], bursts: Bursts, left: Places, asked: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Number of checkpoints of each job (columns) in bursts (rows): those predicted whose sizes add
-    up to the burst.
-
-    Args:
-        left: bursts that are no job's.
-        asked: number of checkpoints that each job's rhythm predicts in each of these.
-    """
-    chosen = np.zeros((len(left), len(found)), dtype=np.intp)
-    size = bursts.size_gb[left]
-    patterns, which = np.unique(np.minimum(asked, _MOST), axis=1, return_inverse=True)
-    for number, pattern in enumerate(patterns.T):
-        rows = np.flatnonzero(np.ravel(which) == number)
-        _divide(found, size, rows, pattern, chosen)
-    return chosen
-
-
-def _divide(
-    found: Sequence[Track],
-    size: Numbers,
-    rows: Places,
-    pattern: NDArray[np.intp],
-    chosen: NDArray[np.intp],
-) -> None:
-    """Choose, for bursts in which the same jobs are predicted, those whose sizes add up best."""
-    asking = np.flatnonzero(pattern)[:_MOST_JOBS_IN_BURST]
-    best = np.full(len(rows), np.inf)
-    for many in product(*(range(int(pattern[job]) + 1) for job in asking)):
-        if not 1 <= sum(many) <= _MOST:
-            continue
-        jobs = [int(job) for job, count in zip(asking, many, strict=True) if count]
-        total = sum(found[job].size_gb * n for job, n in zip(asking, many, strict=True))
-        spread = max(found[job].spread for job in jobs)
-        limit = _ALONE if sum(many) == 1 else max(_OFF, _OVERLAPPING_SPREADS * spread)
-        off = np.abs(size[rows] / total - 1)
-        doubt = off + _LEFT_OUT * (len(asking) - len(jobs))
-        nearer = (off <= limit) & (doubt < best)
-        best[nearer] = doubt[nearer]
-        made = np.zeros(len(found), dtype=np.intp)
-        made[asking] = many
-        chosen[rows[nearer]] = made
-
-
-def _add(
-    track: Track, bursts: Bursts, places: Places, asked: Numbers, many: NDArray[np.intp]
-) -> Track:
-    """A job with further bursts that are its own, or hold one of its checkpoints."""
-    start, end = bursts.start_s[places], bursts.end_s[places]
-    alone = (many == 1) & (np.abs(bursts.size_gb[places] / track.size_gb - 1) <= _ALONE)
-    latest = np.maximum(end - 0.5 * track.drain_s, start)
-    times = np.where(alone, start, np.clip(asked, start, latest))
-    return track.with_events(times, places, alone)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Recheck",
     "confirms",
+    "excluded",
     "faults",
     "origin_faults",
     "passed",
@@ -299,7 +300,7 @@ def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
     left_out = {entry.sku for entry in plan.not_considered}
     for sku, count in counts.items():
         item = basis.items[sku]
-        reason = _excluded(basis, item, basis.bought(item, count)) if count else None
+        reason = excluded(basis, item, basis.bought(item, count)) if count else None
         if reason is None and count and item.sizes is not None:
             low, high = item.sizes.rows[0].units, item.sizes.rows[-1].units
             reason = None if low <= count <= high else f"sizes go from {low} to {high} units"
@@ -313,7 +314,7 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     searched = {*plan.searched}
     for sku, item in basis.items.items():
         if item.category in DECIDED:
-            reason = _excluded(basis, item, 0 if basis.sale(item).owned else 1)
+            reason = excluded(basis, item, 0 if basis.sale(item).owned else 1)
             real = reason is not None or _can_be_left_out(basis, item, left_out.get(sku, ""))
             once = (sku in searched) != (sku in left_out) and (real or sku in searched)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
@@ -342,7 +343,7 @@ def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
     return None in facts
 
 
-def _excluded(basis: Basis, item: Item, bought: int) -> str | None:
+def excluded(basis: Basis, item: Item, bought: int) -> str | None:
     """Why the problem or the price book keeps an item out of the cluster; None if neither does."""
     problem, consider = basis.problem, basis.problem.consider
     system, decided = item.category == "gpu_system", item.category in DECIDED

@@ -11,36 +11,19 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan, RackClassName, RackGroup
-from planner.verifier.basis import (
-    DECIDED,
-    RELATIVE,
-    Basis,
-    Findings,
-    round_up,
-    times,
-    total,
-)
+from planner.verifier.basis import DECIDED, RELATIVE, Basis, Findings, round_up, times, total
 
 ANY_NUMBER = 10**9
 """Devices without height, draw and weight that fit into a rack."""
 REDUNDANT = {"N": (1, 0), "N+1": (1, 1), "2N": (2, 0)}
 """Factor and addition to the units that a load needs."""
-Load = tuple[float, float, float]
-
-
-class Space(NamedTuple):
-    """Capacity of one rack; None is no limit."""
-
-    height_ru: float
-    power_kw: float | None
-    weight_kg: float | None
-
-    def holds(self, load: Load) -> bool:
-        """True if it has room for height, draw and weight."""
-        each = zip(load, self, strict=True)
-        return all(room is None or size <= room * (1 + RELATIVE) for size, room in each)
+Load = NDArray[np.float64]
+"""Height (RU), draw (kW) and weight (kg): of a device, or a rack's room, infinite without limit."""
 
 
 class RackSet(NamedTuple):
@@ -80,64 +63,71 @@ def rack_class(item: Item) -> RackClassName:
     return "storage" if item.category == "storage" else "network"
 
 
-def space(basis: Basis, name: RackClassName) -> Space | None:
-    """Capacity of a rack of a class, None where racks have no size."""
+def space(basis: Basis, name: RackClassName) -> Load | None:
+    """Room of a rack of a class, None where racks have no size."""
     site = basis.problem.site
     if site.rack is None:
         return None
     own = getattr(site.rack_classes, name)
-    height_ru = site.rack.height_ru if own.height_ru is None else own.height_ru
-    weight_kg = site.rack.weight_kg if own.weight_kg is None else own.weight_kg
-    return Space(height_ru, site.class_power_kw(own), weight_kg)
+    sides = own.height_ru or site.rack.height_ru, site.class_power_kw(own)
+    return _room(*sides, own.weight_kg or site.rack.weight_kg)
 
 
-def whole_rack_kw(basis: Basis) -> float | None:
-    """Power limit of a product that is a rack of its own, None for none."""
-    rack = basis.problem.site.rack
-    return None if rack is None else rack.whole_rack_limit_kw
+def _room(*sides: float | None) -> Load:
+    return np.array([math.inf if side is None else side for side in sides])
+
+
+def load_of(basis: Basis, item: Item) -> Load:
+    """Height, draw and weight of one device; 0 where unknown."""
+    weight_kg = basis.stated(item, "weight_kg")
+    sides = basis.stated(item, "rack_units"), basis.in_rack_kw(item), weight_kg
+    return np.array([side or 0.0 for side in sides])
+
+
+def held(room: Load, load: Load) -> NDArray[np.int64]:
+    """Devices of a load that fit into a room, or into each of several."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(load > 0, room / load, np.inf).min(axis=-1)
+    return np.asarray(np.clip(each, 0, ANY_NUMBER), dtype=np.int64)
+
+
+def first_fit(kinds: Iterable[tuple[Load, int]], rack: Load) -> int:
+    """Racks of devices by kind that each go into the first one with room; 0 if one fits none."""
+    rooms = np.zeros((0, 3))
+    for load, count in kinds:
+        each, alone = held(rooms, load), int(held(rack * (1 + RELATIVE), load))
+        if not alone:
+            return 0
+        put = np.clip(count - (np.cumsum(each) - each), 0, each)
+        full, rest = divmod(count - int(put.sum()), alone)
+        more = np.array([*[alone] * full, *[rest] * (rest > 0)]).reshape(-1, 1)
+        with np.errstate(invalid="ignore"):
+            rooms = np.vstack([rooms - put[:, None] * load, rack * (1 + RELATIVE) - more * load])
+    return len(rooms)
 
 
 def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     """(Racks, units that they hold) of an item, None where a figure is not known."""
-    power_kw = basis.rated_kw(item)
+    power_kw, site_rack = basis.rated_kw(item), basis.problem.site.rack
     if item.consumes.racks is not None:
-        racks, most_kw = item.consumes.racks.value, whole_rack_kw(basis)
+        racks = item.consumes.racks.value
+        most_kw = None if site_rack is None else site_rack.whole_rack_limit_kw
         if most_kw is None or power_kw is None:
             return racks, 1
         return racks, int(power_kw / racks <= most_kw * (1 + RELATIVE))
     rack = space(basis, rack_class(item))
     if rack is None:
         return None
-    if item.components:
-        parts = [(load_of(basis, basis.items[c.id]), c.quantity) for c in item.components]
-        spread = _first_fit(parts, rack) if all(rack.holds(each) for each, _ in parts) else 0
-        if spread != 1:
-            return max(1, spread), int(spread > 0)
+    parts = [(basis.items[part.id], part.quantity) for part in item.components]
+    spread = first_fit([(load_of(basis, part), n) for part, n in parts], rack) if parts else 1
+    if spread != 1:
+        return max(1, spread), int(spread > 0)
     height_ru = basis.stated(item, "rack_units")
-    if height_ru is None or (rack.power_kw is not None and power_kw is None):
+    if height_ru is None or (power_kw is None and rack[1] < math.inf):
         return None
-    weights = [(basis.stated(basis.items[c.id], "weight_kg"), c.quantity) for c in item.components]
-    weight_kg = sum((kg or 0.0) * n for kg, n in weights) or basis.stated(item, "weight_kg")
-    sizes = zip((height_ru, power_kw, weight_kg), rack, strict=True)
-    rooms = [math.floor(room / size * (1 + RELATIVE)) for size, room in sizes if size and room]
-    return 1, min(rooms, default=ANY_NUMBER)
-
-
-def _first_fit(kinds: Iterable[tuple[Load, int]], rack: Space) -> int:
-    """Racks of devices by kind that each go into the first one with room."""
-    loads: list[Load] = []
-    for (ru, kw, kg), count in kinds:
-        number = 0
-        for _ in range(count):
-            while number < len(loads):
-                more = loads[number][0] + ru, loads[number][1] + kw, loads[number][2] + kg
-                if rack.holds(more):
-                    loads[number] = more
-                    break
-                number += 1
-            else:
-                loads.append((ru, kw, kg))
-    return len(loads)
+    weight_kg = sum((basis.stated(part, "weight_kg") or 0.0) * n for part, n in parts)
+    load = np.array([height_ru, power_kw or 0.0, weight_kg or basis.stated(item, "weight_kg") or 0])
+    return 1, int(held(rack * (1 + RELATIVE), load))
 
 
 def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
@@ -183,7 +173,7 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
             sets.append(RackSet(sku, "network", item.consumes.racks.value * count, True, 0))
         elif basis.stated(item, "rack_units"):
             sharing = True
-            complete &= rack is not None and rack.holds(load_of(basis, item))
+            complete &= rack is not None and bool(held(rack * (1 + RELATIVE), load_of(basis, item)))
     if rack is not None and sharing:
         racks = shared_racks(basis, counts, rack) if stated is None else stated
         pdus = pdus_of(basis, densest_kw(basis, rack))
@@ -191,13 +181,7 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
     return Room(tuple(sets), complete)
 
 
-def load_of(basis: Basis, item: Item) -> Load:
-    """Height, draw and weight of one network device; 0 where unknown."""
-    height_ru, power_kw = basis.stated(item, "rack_units"), basis.in_rack_kw(item)
-    return height_ru or 0.0, power_kw or 0.0, basis.stated(item, "weight_kg") or 0.0
-
-
-def densest_kw(basis: Basis, rack: Space) -> float:
+def densest_kw(basis: Basis, rack: Load) -> float:
     """Most that a shared rack can draw: its height full of the densest device."""
     problem, most = basis.problem, 0.0
     names = {*problem.extras, problem.site.cooling.cdu}
@@ -210,20 +194,17 @@ def densest_kw(basis: Basis, rack: Space) -> float:
         item = basis.items[sku or ""]
         height_ru, power_kw, _ = load_of(basis, item)
         if item.consumes.racks is None and height_ru:
-            most = max(most, power_kw / height_ru * rack.height_ru)
-    return most if rack.power_kw is None else min(most, rack.power_kw)
+            most = max(most, power_kw / height_ru * rack[0])
+    return float(min(most, rack[1]))
 
 
-def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Space) -> int:
+def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Load) -> int:
     """Racks for devices that share them, each in the first with room, largest first."""
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
     kinds = [(load_of(basis, i), counts[i.id]) for i in items if basis.stated(i, "rack_units")]
 
-    def largest(kind: tuple[Load, int]) -> float:
-        return -max(size / room for size, room in zip(kind[0], rack, strict=True) if room)
-
-    orders = sorted(kinds, key=largest), sorted(kinds, key=lambda kind: -kind[0][0])
-    return min(_first_fit(each, rack) for each in orders)
+    orders = (lambda kind: -(kind[0] / rack).max()), (lambda kind: -kind[0][0])
+    return min(first_fit(sorted(kinds, key=order), rack) for order in orders)
 
 
 # The placement of a plan.
@@ -297,27 +278,29 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
     found.expect(f"{name}.product", group.product, bool(whole))
     alone = len(whole) == 0 or len(items) == 1
     found.require(alone, f"{name}: devices that do not share a rack")
-    spread, rack = 1, space(basis, group.rack_class)
+    spread, rack, site_rack = 1, space(basis, group.rack_class), basis.problem.site.rack
     if whole and whole[0].consumes.racks:
         spread = whole[0].consumes.racks.value
         height_ru = (basis.stated(whole[0], "rack_units") or 0.0) / spread or group.devices[
             0
         ].rack_units
-        rack = Space(height_ru, whole_rack_kw(basis), None)
+        rack = _room(height_ru, site_rack.whole_rack_limit_kw if site_rack else None, None)
     assert rack is not None
     for device, item in zip(group.devices, items, strict=True):
         own: dict[str, Any] = {
             "it_power_kw": (basis.in_rack_kw(item) or 0.0) / spread,
             "weight_kg": times(basis.stated(item, "weight_kg"), 1 / spread),
-            "rack_units": rack.height_ru if whole else basis.stated(item, "rack_units"),
+            "rack_units": float(rack[0]) if whole else basis.stated(item, "rack_units"),
         }
         found.expect(f"{name}.devices.{device.sku}", device, own)
     weights, power_kw = [d.weight_kg for d in group.devices], [d.it_power_kw for d in group.devices]
-    own = dict(zip(("height_ru", "power_limit_kw", "weight_limit_kg"), rack, strict=True))
+    sides = (None if math.isinf(side) else side for side in rack.tolist())
+    own = dict(zip(("height_ru", "power_limit_kw", "weight_limit_kg"), sides, strict=True))
     own |= {"it_power_kw": sum(power_kw), "weight_kg": total(weights)}
     found.expect(name, group, own)
-    load = 0.0, sum(power_kw), sum(kg for kg in weights if kg is not None)
-    found.require(rack.holds(load), f"{name}: beyond {rack.power_kw} kW or {rack.weight_kg} kg")
+    load = np.array([0.0, sum(power_kw), sum(kg or 0.0 for kg in weights)])
+    kept = bool((load <= rack * (1 + RELATIVE)).all())
+    found.require(kept, f"{name}: beyond {rack[1]} kW or {rack[2]} kg")
     spans = sorted((d.position_ru, d.position_ru + d.rack_units, d.sku) for d in group.devices)
     noise = RELATIVE * max(1.0, group.height_ru)
     for low, high, sku in spans:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from planner.verifier import physics
 from planner.verifier.basis import (
     NEARLY_ZERO,
     RELATIVE,
+    Basis,
     Either,
     Findings,
     Near,
@@ -95,137 +98,118 @@ def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
             yield row, limit
 
 
-class Reaching(NamedTuple):
-    """A plan whose figures are compared, and the limits that it reaches."""
+def _supplies(plan: Plan, run: Run) -> Iterator[Reached]:
+    problem, lines = run.basis.problem, [x for x in plan.lines if x.parent is None]
+    for row, limit in given(problem, "supply", "ratio", "target"):
+        reached = getattr(plan.totals if hasattr(plan.totals, row.figure) else run.j, row.figure)
+        if row.known_part:
+            reached = sum(getattr(line, row.figure) or 0.0 for line in lines)
+        yield Reached(row.name, reached, limit)
+    assert plan.totals is not None
+    most_days, days = problem.targets.max_lead_time_days, plan.totals.lead_time_days
+    if most_days is not None:
+        yield Reached("lead_time", days or 0.0, most_days, listed=days is not None)
 
-    plan: Plan
-    bill: Bill
-    run: Run
 
-    def figure(self, name: str) -> Any:
-        """A figure of the totals, or of the job."""
-        totals = self.plan.totals
-        return getattr(totals if hasattr(totals, name) else self.run.j, name)
+def _times(run: Run) -> Iterator[Reached]:
+    j, job, bounds = run.j, run.basis.job, run.basis.job.gpus
+    (stall_s, drain_s, restore_s), local = run.worst_times, run.j.local
+    if job.restore.max_time_s is not None:
+        yield Reached("restore_time", restore_s, job.restore.max_time_s)
+    if j.mode == "sync":
+        yield Reached("blocking", stall_s / j.interval_s, job.checkpoint.max_blocking)
+    elif run.basis.problem.storage.rule == "demand":
+        yield Reached("overlap", drain_s / j.to_storage_s, job.checkpoint.max_overlap)
+    if local is not None:
+        longest_s = local.restart_s + (0.0 if j.repair is None else j.repair.swap_s)
+        yield Reached("drain_fits", drain_s, local.remote_interval_s)
+        yield Reached("local_fits", stall_s + local.drain_s, j.interval_s)
+        yield Reached("local_lag", longest_s + local.drain_s, j.mtti_s)
+        yield Reached("local_room", local.room_tb, local.capacity_tb)
+    elif j.mode == "async":
+        yield Reached("drain_fits", stall_s + drain_s, j.interval_s)
+    least = None if job.parallelism is None else job.parallelism.replica_gpus
+    for name, limit in (
+        ("replica_fits", least),
+        ("gpus_min", bounds.min),
+        ("gpus_max", bounds.max),
+    ):
+        if limit is not None:
+            yield Reached(name, j.gpus_used, limit)
+    yield Reached("gpu_types", len(run.systems), bounds.max_types, listed=False)
 
-    def limits(self) -> Iterator[Reached]:
-        """Yield every limit of the problem with the value of the plan."""
-        for of in (self._supplies, self._times, self._storage, self._counts):
-            yield from of()
 
-    def _supplies(self) -> Iterator[Reached]:
-        problem, lines = self.run.basis.problem, [x for x in self.plan.lines if x.parent is None]
-        for row, limit in given(problem, "supply", "ratio", "target"):
-            reached = self.figure(row.figure)
-            if row.known_part:
-                reached = sum(getattr(line, row.figure) or 0.0 for line in lines)
-            yield Reached(row.name, reached, limit)
-        most_days, days = problem.targets.max_lead_time_days, self.figure("lead_time_days")
-        if most_days is not None:
-            yield Reached("lead_time", days or 0.0, most_days, listed=days is not None)
+def _storage(plan: Plan, run: Run) -> Iterator[Reached]:
+    j, totals, rule = run.j, plan.totals, run.basis.problem.storage.rule
+    needed, ingest = j.capacity_needed_tb, j.ingest_demand_gb_per_s
+    assert totals is not None
+    yield Reached("capacity", totals.usable_tb, needed, listed=needed > 0)
+    if ingest > 0:
+        yield Reached("ingest", ingest, j.delivered_read_gb_per_s)
+    if j.bulk is not None:
+        yield Reached("bulk_capacity", j.bulk.usable_tb, j.bulk.needed_tb)
+    if j.bulk is not None and ingest > 0:
+        yield Reached("bulk_read", ingest, j.bulk.delivered_read_gb_per_s)
+        yield Reached("staging", ingest, j.bulk.staging_gb_per_s)
+    if j.burst is not None:
+        yield Reached("burst_recovery", j.burst.recovery_s, j.to_storage_s)
+    if run.endurance_tb_per_day is not None:
+        yield Reached("endurance", j.write_volume_tb_per_day, run.endurance_tb_per_day)
+    if rule == "demand":
+        return
+    of = (rule.read, rule.write, 1) if isinstance(rule, CustomRule) else RULES[rule]
+    for side, each in zip(("read", "write"), of, strict=False):
+        asked = -(-totals.gpus // of[2]) * each
+        bought = getattr(totals, f"nameplate_{side}_gb_per_s")
+        yield Reached(f"rule_{side}", bought, asked, asked > 0)
 
-    def _times(self) -> Iterator[Reached]:
-        j, job, bounds = self.run.j, self.run.basis.job, self.run.basis.job.gpus
-        (stall_s, drain_s, restore_s), local = self.run.worst_times, self.run.j.local
-        if job.restore.max_time_s is not None:
-            yield Reached("restore_time", restore_s, job.restore.max_time_s)
-        if j.mode == "sync":
-            yield Reached("blocking", stall_s / j.interval_s, job.checkpoint.max_blocking)
-        elif self.run.basis.problem.storage.rule == "demand":
-            yield Reached("overlap", drain_s / j.to_storage_s, job.checkpoint.max_overlap)
-        if local is not None:
-            longest_s = local.restart_s + (0.0 if j.repair is None else j.repair.swap_s)
-            yield Reached("drain_fits", drain_s, local.remote_interval_s)
-            yield Reached("local_fits", stall_s + local.drain_s, j.interval_s)
-            yield Reached("local_lag", longest_s + local.drain_s, j.mtti_s)
-            yield Reached("local_room", local.room_tb, local.capacity_tb)
-        elif j.mode == "async":
-            yield Reached("drain_fits", stall_s + drain_s, j.interval_s)
-        if job.parallelism is not None:
-            yield Reached("replica_fits", j.gpus_used, job.parallelism.replica_gpus)
-        for name, limit in (("gpus_min", bounds.min), ("gpus_max", bounds.max)):
-            if limit is not None:
-                yield Reached(name, j.gpus_used, limit)
-        yield Reached("gpu_types", len(self.run.systems), bounds.max_types, listed=False)
 
-    def _storage(self) -> Iterator[Reached]:
-        j, totals, rule = self.run.j, self.plan.totals, self.run.basis.problem.storage.rule
-        needed, ingest, endured = (
-            j.capacity_needed_tb,
-            j.ingest_demand_gb_per_s,
-            self.run.endurance_tb_per_day,
-        )
-        assert totals is not None
-        yield Reached("capacity", totals.usable_tb, needed, listed=needed > 0)
-        if ingest > 0:
-            yield Reached("ingest", ingest, j.delivered_read_gb_per_s)
-        if j.bulk is not None:
-            yield Reached("bulk_capacity", j.bulk.usable_tb, j.bulk.needed_tb)
-        if j.bulk is not None and ingest > 0:
-            yield Reached("bulk_read", ingest, j.bulk.delivered_read_gb_per_s)
-            yield Reached("staging", ingest, j.bulk.staging_gb_per_s)
-        if j.burst is not None:
-            yield Reached("burst_recovery", j.burst.recovery_s, j.to_storage_s)
-        if endured is not None:
-            yield Reached("endurance", j.write_volume_tb_per_day, endured)
-        if rule == "demand":
-            return
-        of = (rule.read, rule.write, 1) if isinstance(rule, CustomRule) else RULES[rule]
-        for side, each in zip(("read", "write"), of, strict=False):
-            asked = -(-totals.gpus // of[2]) * each
-            bought = getattr(totals, f"nameplate_{side}_gb_per_s")
-            yield Reached(f"rule_{side}", bought, asked, asked > 0)
+def _counts(bill: Bill, run: Run) -> Iterator[Reached]:
+    basis, policy = run.basis, run.basis.problem.policy
+    for sku in {**bill.in_place, **basis.problem.items}:
+        if sku in basis.items:
+            yield from _item_limits(basis, bill, sku)
+    kinds = [(basis.items[sku], count) for sku, count in bill.cluster.items()]
+    for family in basis.inputs.families:
+        units = sum(n for item, n in kinds if item.family == family.id)
+        if family.max_units is not None:
+            name = f"family_max_units.{family.id}"
+            yield Reached(name, units, family.max_units.value, listed=units > 0)
+    for place, vendor in enumerate(policy.require_vendors):
+        units = sum(n for item, n in kinds if item.vendor == vendor)
+        yield Reached(f"require_vendor.{place}", units, 1)
+    for place, split in enumerate(policy.split):
+        amounts: Counter[str] = Counter()
+        for item, count in kinds:
+            amounts[item.vendor] += count * (item.category == split.category)
+        largest = max(amounts.values()) / (sum(amounts.values()) or 1) if amounts else 0.0
+        yield Reached(f"split.{place}", largest, split.max_share)
+    for sku, hot in run.hot_spares.items():
+        if hot:
+            yield Reached(f"hot_spares.{sku}", bill.cluster[sku] - run.systems[sku], hot)
 
-    def _counts(self) -> Iterator[Reached]:
-        basis, bill, policy = self.run.basis, self.bill, self.run.basis.problem.policy
-        for sku in {**bill.in_place, **basis.problem.items}:
-            if sku in basis.items:
-                yield from self._item_limits(sku)
-        for family in basis.inputs.families:
-            units = sum(n for s, n in bill.cluster.items() if basis.items[s].family == family.id)
-            if family.max_units is not None:
-                name = f"family_max_units.{family.id}"
-                yield Reached(name, units, family.max_units.value, listed=units > 0)
-        for place, vendor in enumerate(policy.require_vendors):
-            units = sum(n for sku, n in bill.cluster.items() if basis.items[sku].vendor == vendor)
-            yield Reached(f"require_vendor.{place}", units, 1)
-        for place, split in enumerate(policy.split):
-            amounts: dict[str, int] = {}
-            for sku, count in basis.of_kind(bill.cluster, split.category).items():
-                vendor = basis.items[sku].vendor
-                amounts[vendor] = amounts.get(vendor, 0) + count
-            largest = max(amounts.values()) / sum(amounts.values()) if amounts else 0.0
-            yield Reached(f"split.{place}", largest, split.max_share)
-        for sku, hot in self.run.hot_spares.items():
-            if hot:
-                ready = bill.cluster[sku] - self.run.systems[sku]
-                yield Reached(f"hot_spares.{sku}", ready, hot)
 
-    def _item_limits(self, sku: str) -> Iterator[Reached]:
-        """Yield the limits that catalog, price and problem set on the units of an item."""
-        basis, bill, item, rule = (
-            self.run.basis,
-            self.bill,
-            self.run.basis.items[sku],
-            self.run.basis.rule(sku),
-        )
-        count, in_place = {**bill.companions, **bill.cluster}.get(sku, 0), bill.in_place.get(sku, 0)
-        for name in ("min_units", "max_units") if count else ():
-            figure = getattr(item, name)
-            if figure is not None:
-                yield Reached(f"{name}.{sku}", count, figure.value)
-        price, bought = basis.inputs.prices.get(sku), basis.bought(item, count) if count else 0
-        stock = rule.stock if rule.stock is not None or price is None else price.stock
-        if stock is not None and bought:
-            yield Reached(f"stock.{sku}", bought, stock)
-        least, name = max(rule.min or 0, int(rule.required)), f"items.{sku}"
-        if rule.fixed is not None:
-            yield Reached(f"{name}.fixed", in_place, rule.fixed, rule.fixed > 0 or in_place > 0)
-        if rule.min is not None or rule.required:
-            yield Reached(f"{name}.min", in_place, least, least > 0)
-        if rule.max is not None:
-            yield Reached(f"{name}.max", in_place, rule.max, in_place > 0)
-        if bill.standing.get(sku, 0) > bill.cluster.get(sku, 0):
-            yield Reached(f"{name}.installed", in_place, basis.sale(item).owned)
+def _item_limits(basis: Basis, bill: Bill, sku: str) -> Iterator[Reached]:
+    """Yield the limits that catalog, price and problem set on the units of an item."""
+    item, rule, price = basis.items[sku], basis.rule(sku), basis.inputs.prices.get(sku)
+    count, in_place = {**bill.companions, **bill.cluster}.get(sku, 0), bill.in_place.get(sku, 0)
+    for name in ("min_units", "max_units") if count else ():
+        figure = getattr(item, name)
+        if figure is not None:
+            yield Reached(f"{name}.{sku}", count, figure.value)
+    bought = basis.bought(item, count) if count else 0
+    stock = rule.stock if rule.stock is not None or price is None else price.stock
+    if stock is not None and bought:
+        yield Reached(f"stock.{sku}", bought, stock)
+    least, name = max(rule.min or 0, int(rule.required)), f"items.{sku}"
+    if rule.fixed is not None:
+        yield Reached(f"{name}.fixed", in_place, rule.fixed, rule.fixed > 0 or in_place > 0)
+    if rule.min is not None or rule.required:
+        yield Reached(f"{name}.min", in_place, least, least > 0)
+    if rule.max is not None:
+        yield Reached(f"{name}.max", in_place, rule.max, in_place > 0)
+    if bill.standing.get(sku, 0) > bill.cluster.get(sku, 0):
+        yield Reached(f"{name}.installed", in_place, basis.sale(item).owned)
 
 
 # The plan's list of limits.
@@ -233,7 +217,8 @@ class Reaching(NamedTuple):
 
 def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
     """Require that every limit holds and is listed with its numbers, and no other is."""
-    expected = {limit.name: limit for limit in Reaching(plan, bill, run).limits()}
+    parts = _supplies(plan, run), _times(run), _storage(plan, run), _counts(bill, run)
+    expected = {limit.name: limit for limit in chain(*parts)}
     _check_interval(found, run, expected)
     for limit in expected.values():
         if not limit.holds:

@@ -103,10 +103,13 @@ Change = Mapping[str, str]
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"facility_power: 2 MW": "facility_power: 500 kW"}, "from 500 kW to 512.88 kW"),
-        ({"capex: 60 MUSD": "capex: 10 MUSD"}, "from 10 MUSD to 10.6285 MUSD"),
-        ({"racks: 40": "racks: 9"}, "from 9 to 12"),
-        ({"keep_last: 3": "keep_last: 900"}, "quick_store"),
+        (
+            {"facility_power: 2 MW": "facility_power: 500 kW"},
+            "facility power 500 kW, 512.88 kW needed",
+        ),
+        ({"capex: 60 MUSD": "capex: 10 MUSD"}, "capital budget 10 MUSD, 10.6285 MUSD needed"),
+        ({"racks: 40": "racks: 9"}, "racks 9, 12 needed"),
+        ({"keep_last: 3": "keep_last: 900"}, "checkpoints kept 900, 866 needed"),
     ],
 )
 def test_a_bid_without_a_plan_names_what_to_change(

@@ -34,7 +34,8 @@ def _values(quantity: Quantity, amount: float, values: Mapping[str, float]) -> t
         count = ceil(amount + quantity.constant)
         return (count + (quantity.if_any if count else 0),)
     if isinstance(quantity, Packed):
-        return (quantity.packing.least(quantity.counts(values)),)
+        kinds = tuple(round(values[name]) for _, name in quantity.terms)
+        return (quantity.packing.least(kinds),)
     if round(amount) <= 0:
         return (0,) * len(quantity.outputs)
     for size in quantity.sizes:

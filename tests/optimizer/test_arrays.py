@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from planner.case import Case, resolve
 from planner.case.figures import weights
 from planner.case.items import nameplate
-from planner.case.job import Mode
+from planner.case.job import Mode, SpareUnit
 from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
@@ -24,7 +24,7 @@ from planner.optimizer.bill import Kernel, bill
 from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.stores import stored
-from planner.optimizer.work import Uses, modes_of, most_gpus
+from planner.optimizer.work import Uses, modes_of, most_gpus, systems_in_use
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.optimizer.counted import companion_counts, counted
@@ -185,6 +185,27 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
     running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
     states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
+
+
+@pytest.mark.parametrize(("spares", "share"), [(0, 0.03), (0, 0.25), (0, 1.0), (3, 0.0)])
+def test_hot_spares_are_a_share_of_the_systems_in_use(spares: int, share: float) -> None:
+    job = next(cases(3)).job
+    job = replace(job, hot_spares=spares, hot_share=share)
+    systems = np.arange(200)
+    hot = np.maximum(spares, np.ceil(share * systems - 1e-9))
+    most = [int(np.flatnonzero(systems + hot <= bought).max(initial=0)) for bought in systems]
+    assert systems_in_use(job, systems).tolist() == most
+
+
+def test_spare_trays_stand_by_in_part_of_a_system() -> None:
+    case = resolve(inputs_of(repaired_case(1, wide=False)))
+    assert case.job.repair is not None
+    job = replace(case.job, repair=case.job.repair._replace(spares=5, shrinks=False))
+    trays = SpareUnit(gpus=4, per_system=18, usable_gpus=72, in_rack=False)
+    way = replace(case.ways[0], spare_unit=trays, usable_gpus=72, step_gpus=8)
+    systems = np.arange(40)
+    left = np.minimum(72 * systems, 4 * np.maximum(0, 18 * systems - 5)) // 8 * 8
+    assert most_gpus(job, way, systems).tolist() == left.tolist()
 
 
 def expect_the_best_of_all(

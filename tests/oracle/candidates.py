@@ -10,7 +10,7 @@ import numpy as np
 from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem, Quantity
-from planner.verifier import hall
+from planner.verifier import excluded, hall
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
 from tests.oracle.ways import spares_can_be_counted, ways
@@ -53,27 +53,12 @@ def candidates(market: Market, category: str, families: Sequence[Family]) -> lis
 
 def enters(item: Item, market: Market) -> bool:
     """Return whether an item may be in the cluster; one that may not stands there if owned."""
-    problem, quantity = market.problem, market.quantity(item)
-    if quantity.exclude or not _considered(item, problem):
-        return False
-    if not market.for_sale(item) and market.owned(item) == 0:
+    if excluded(market.basis, item, 0 if market.owned(item) else 1) is not None:
         return False
     room = hall.fits(market.basis, item)
     if (room is not None and room[1] == 0) or not _connects(item, market):
         return False
     return _has_figures(item, market) and _has_performance(item, market)
-
-
-def _considered(item: Item, problem: Problem) -> bool:
-    consider = problem.consider
-    allowed: list[tuple[tuple[str, ...] | None, str]] = [(consider.vendors, item.vendor)]
-    if item.category == "gpu_system":
-        allowed.append((consider.gpu_systems, item.id))
-    else:
-        allowed.append((consider.storage_families, family_of(item)))
-    if item.vendor in problem.policy.forbid_vendors:
-        return False
-    return all(names is None or name in names for names, name in allowed)
 
 
 def _connects(item: Item, market: Market) -> bool:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
-from tests.oracle import compute, fabric, operation, policy, stores, worth
+from tests.oracle import compute, fabric, operation, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
-from tests.oracle.plant import Plant
+from tests.oracle.plant import Plant, preferred_kinds
 from tests.oracle.stores import Stores
 from tests.oracle.worth import ROUNDING
 
@@ -108,7 +108,7 @@ def best(
             alone = problem.model_copy(update={"jobs": (one,), "network": network})
             markets.append(Market(alone, known, prices, discounts, families))
     # What is preferred is asked of the problem: a type may fit one of the options alone.
-    kinds = frozenset().union(*(policy.preferred_kinds(market) for market in markets))
+    kinds = frozenset().union(*(preferred_kinds(market) for market in markets))
     found = [plan for market in markets for plan in _every(market, families, kinds)]
     return None if not found else _first(problem, found)
 

@@ -1,8 +1,6 @@
 """Racks of the class network: companions with a height share the fewest that hold them all.
 
-Few devices: found by trying, is there a way with one rack, with two, with three? One rack after
-another gets everything that may stand beside one of the first kind left. Many: by an integer
-programme over all that one rack can hold, whose answer is checked.
+Found by an integer program over all that one rack can hold, whose answer is checked.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ class NetworkRacks:
     def _shares(self, load: hall.Load) -> Shares:
         """Return the shares of a rack (height, power, weight) that a unit takes."""
         assert self.rack is not None
-        return tuple(n / room if room else 0.0 for n, room in zip(load, self.rack, strict=True))
+        return tuple((load / self.rack).tolist())
 
     def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
         """Return the racks that are products."""
@@ -67,26 +65,13 @@ class NetworkRacks:
         return racks, racks * (each or 0)
 
 
-SMALL = 24
-"""So few devices are tried in every way; of more the ways are counted by an integer programme."""
-
-
 @cache
 def fewest(kinds: tuple[Shares, ...], counts: Counts) -> int:
     """Return the fewest racks that hold so many of each kind, each of given shares of a rack."""
     sides = zip(*kinds, strict=True)
     filled = [sum(map(float.__mul__, side, map(float, counts))) for side in sides]
     least, most = math.ceil(max(filled, default=0.0) - 1e-6), _placed(kinds, counts)
-    if least >= most:
-        return most
-    if sum(counts) > SMALL:
-        return programmed(kinds, counts)
-    return tried(kinds, counts, least, most)
-
-
-def tried(kinds: tuple[Shares, ...], counts: Counts, least: int, most: int) -> int:
-    """Return the fewest racks by trying: is there a way with the least, with one more?"""
-    return next((racks for racks in range(least, most) if _hold(kinds, counts, racks)), most)
+    return most if least >= most else programmed(kinds, counts)
 
 
 def programmed(kinds: tuple[Shares, ...], counts: Counts) -> int:
@@ -114,22 +99,6 @@ def _placed(kinds: tuple[Shares, ...], counts: Counts) -> int:
             for side, more in enumerate(share):
                 rack[side] += more
     return len(racks)
-
-
-@cache
-def _hold(kinds: tuple[Shares, ...], counts: Counts, racks: int) -> bool:
-    """Return whether so many racks hold the counts."""
-    sides = zip(*kinds, strict=True)
-    if any(sum(map(float.__mul__, side, map(float, counts))) > racks + 1e-6 for side in sides):
-        return False
-    if not any(counts):
-        return True
-    first = next(kind for kind, count in enumerate(counts) if count)
-    return any(
-        _hold(kinds, tuple(n - held for n, held in zip(counts, rack, strict=True)), racks - 1)
-        for rack in _full(kinds, counts).tolist()
-        if rack[first]
-    )
 
 
 def _full(kinds: tuple[Shares, ...], counts: Counts) -> npt.NDArray[np.int64]:

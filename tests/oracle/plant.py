@@ -1,4 +1,4 @@
-"""All that follows from counts: what companions consume, and whether policies are kept."""
+"""All that follows from counts: what companions consume, and the policies on vendors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.schema.catalog import Item
-from tests.oracle import policy
+from planner.schema.problem import Split
+from tests.oracle.candidates import enters
 from tests.oracle.companions import Companions
-from tests.oracle.facility import Whole
+from tests.oracle.facility import SLIVER, Whole
 from tests.oracle.money import RESOURCES, Array, Market, Mask
 
 
@@ -51,7 +52,7 @@ class Plant:
         if bought not in self._seen:
             counts = self._joined(bought, stores)
             consumed = np.zeros((len(counts), RESOURCES))
-            possible = policy.holds(self.market, self.items, counts)
+            possible = holds(self.market, self.items, counts)
             if self.companions.any:
                 consumed, room = self.companions.consumption(counts)
                 possible = possible & room
@@ -60,8 +61,67 @@ class Plant:
 
     def others(self, bought: tuple[int, ...], stores: Whole) -> Whole:
         """Return the units from vendors that are not preferred."""
-        return policy.others(self.market, self.items, self._joined(bought, stores), self.kinds)
+        return others(self.market, self.items, self._joined(bought, stores), self.kinds)
 
     def _joined(self, bought: tuple[int, ...], stores: Whole) -> Whole:
         systems = np.tile(np.array(bought, dtype=np.int64), (len(stores), 1))
         return np.hstack([systems, stores])
+
+
+# Some vendors required, none too large, some preferred.
+
+
+def holds(market: Market, items: Sequence[Item], counts: Whole) -> Mask:
+    """Return where counts (a column for each item) obey the policies."""
+    kept = np.ones(len(counts), dtype=bool)
+    for vendor in market.problem.policy.require_vendors:
+        kept &= _units(items, counts, {vendor}) >= 1
+    for split in market.problem.policy.split:
+        kept &= _split(market, split, items, counts)
+    return kept
+
+
+def preferred_kinds(market: Market) -> frozenset[str]:
+    """Return the categories in which a preferred vendor has something on offer."""
+    prefer = market.problem.policy.prefer
+    if prefer is None:
+        return frozenset()
+    return frozenset(
+        item.category
+        for item in market.catalog.values()
+        if item.category in ("gpu_system", "storage")
+        and item.vendor in prefer.vendors
+        and enters(item, market)
+    )
+
+
+def others(market: Market, items: Sequence[Item], counts: Whole, kinds: frozenset[str]) -> Whole:
+    """Return the units from vendors that are not preferred, 0 where none are.
+
+    Where no preferred vendor is on offer, in ``kinds``, there is nothing to prefer.
+    """
+    prefer = market.problem.policy.prefer
+    if prefer is None:
+        return np.zeros(len(counts), dtype=np.int64)
+    other = [
+        item.category in kinds and item.vendor not in prefer.vendors and enters(item, market)
+        for item in items
+    ]
+    return np.asarray(counts[:, other].sum(axis=1))
+
+
+def _units(items: Sequence[Item], counts: Whole, vendors: set[str]) -> Whole:
+    chosen = [item.vendor in vendors for item in items]
+    return np.asarray(counts[:, chosen].sum(axis=1))
+
+
+def _split(market: Market, split: Split, items: Sequence[Item], counts: Whole) -> Mask:
+    """Return where no vendor has more than its share of a category."""
+    places = [place for place, item in enumerate(items) if item.category == split.category]
+    shares: dict[str, Array] = {}
+    for place in places:
+        item = items[place]
+        shares[item.vendor] = shares.get(item.vendor, np.zeros(len(counts))) + counts[:, place]
+    total = sum(shares.values(), np.zeros(len(counts)))
+    largest = np.max([*shares.values(), np.zeros(len(counts))], axis=0)
+    return np.asarray(largest <= split.max_share * total * (1.0 + SLIVER))

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing.availability import (
-    availability,
-    erlang_b,
     in_rack_waiting,
     most_spares,
     repair_load,
@@ -93,7 +91,7 @@ DAY_S = 86_400.0
     [(0, 1.0, 0.5), (2, 1.5, 0.865672), (5, 1.5144, 0.996312)],
 )
 def test_known_answers(spares: int, load: float, expected: float) -> None:
-    assert availability(spares, load) == pytest.approx(expected, abs=1e-6)
+    assert 1.0 - waiting(spares, load) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_spare_domains_of_a_published_simulation() -> None:
@@ -107,21 +105,12 @@ def test_the_spare_domains_of_a_published_simulation() -> None:
     assert most_spares(load, 0.001) in range(80, 90)
 
 
-def test_four_ways_to_the_same_share() -> None:
-    """Recursion, inverse, Poisson's law and the chain of states agree, far from where any ends."""
+def test_recursion_and_poisson_give_the_same_share() -> None:
     random = Random(43)
     for _ in range(300):
         spares = random.randrange(120)
         load = math.exp(random.uniform(math.log(0.01), math.log(150.0)))
-        waits = waiting(spares, load)
-        assert erlang_b(spares + 1, load) == waits
-        assert availability(spares, load) == pytest.approx(1.0 - waits, abs=1e-13)
-        assert waiting_share(spares, load) == pytest.approx(waits, rel=1e-12)
-
-
-def test_where_nothing_ever_waits() -> None:
-    """So many spares that the formula's inverse has no number: all of the time."""
-    assert availability(2_000, 0.01) == 1.0
+        assert waiting(spares, load) == pytest.approx(waiting_share(spares, load), rel=1e-12)
     assert waiting_odds(2_000, 0.01) == 0.0
 
 

@@ -356,7 +356,7 @@ def _out(bid: Bid) -> str:
     if bid.state == "open":
         why = bid.open[0].partition(": ")[0] if bid.open else "not evaluated"
         return f"{_bid_name(bid)} ({why})"
-    return f"{_bid_name(bid)} breaks limits"
+    return f"{_bid_name(bid)} breaks {fmt.short(fmt.listed(bid.against), 60)}"
 
 
 def _bids_table(found: Bids) -> Table:
