@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar, get_args
 
 import typer
+from typer.core import TyperCommand
 
 from planner import library, removed, shipped
 from planner.cli_options import (
@@ -86,6 +87,19 @@ quotes = typer.Typer(
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
+class _Command(TyperCommand):
+    """A command whose errors of usage name it, those of an option without its value, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+
+
 def command(
     example: str, group: typer.Typer = app, name: str | None = None, more: str = ""
 ) -> Callable[[CommandT], CommandT]:
@@ -94,7 +108,7 @@ def command(
     def register(function: CommandT) -> CommandT:
         words = " ".join((inspect.getdoc(function) or "").split())
         short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}Example: planner {example}"
-        group.command(name, short_help=short, epilog=end)(function)
+        group.command(name, cls=_Command, short_help=short, epilog=end)(function)
         return function
 
     return register

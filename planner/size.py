@@ -205,7 +205,6 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
     return Checkpoint(
         size_gb=size,
         size_reason=reason,
-        restore_fan_out=reads,
         max_restore_s=within_s,
         restore_gb_per_s=None if within_s is None else reads * size / within_s,
         capacity_needed_tb=numbers.capacity_needed_tb,
@@ -424,12 +423,10 @@ def _appliance_rows(sizing: Sizing, demand: Demand) -> tuple[ApplianceRow, ...]:
 def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
     inputs, cluster = sizing.inputs, sizing.cluster
     family = next(family for family in sizing.case.families if family.id == item.family)
-    named = next(family for family in inputs.families if family.id == item.family)
     row = ApplianceRow(
         item=item.id,
         name=inputs.item(item.id).product,
         family=item.family,
-        family_name=f"{named.vendor} {named.name}",
     )
     write = demand.write_delivered_gb_per_s
     for verb, required, most in (
@@ -447,9 +444,6 @@ def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
     count = int(units)
     each = it_power_kw(inputs.item(item.id), inputs)
     power = None if each is None else each * count
-    systems = None
-    if power is not None and cluster.system_it_power_kw:
-        systems = power / cluster.system_it_power_kw + ROUNDING
     bought = max(0, count - item.installed)
     cost = 0.0 if not bought else item.unit_net_usd and item.unit_net_usd * bought
     return replace(
@@ -459,7 +453,6 @@ def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
         it_power_kw=power,
         racks=item.rack_use.racks(count) if item.rack_use else None,
         net_usd=cost,
-        power_equivalent_gpus=None if systems is None else int(systems * cluster.gpus_per_system),
     )
 
 

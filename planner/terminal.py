@@ -1,4 +1,4 @@
-"""The terminal: text wrapped to its width, without control characters; progress; Ctrl-C.
+"""The terminal: its width, text without control characters, progress, Ctrl-C.
 
 Names come from problems, catalogs, plans and traces of others. A control character among them could
 move the cursor, hide a line or rename the window, so none is ever written.
@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +27,6 @@ STANDARD = 100
 _NARROWEST, _WIDEST = 40, 240
 _JSON = ("{", "[")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_COMMAND = re.compile(r"\s*(- )?(\$ )?planner ")
 
 _columns = STANDARD
 _passing = ""
@@ -47,18 +45,12 @@ def width() -> int:
 
 
 def follow() -> None:
-    """Use the width of the terminal from now on, or that of COLUMNS.
-
-    Many programs pass COLUMNS on to those that write into files, so it counts on a terminal only.
-    """
+    """Use the width of the terminal from now on."""
     global _columns
     try:
         found = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):  # no terminal
         return
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isascii() and asked.isdigit() and len(asked) < 6:
-        found = int(asked)
     _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
 
 
@@ -76,8 +68,7 @@ def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) 
     """
     show("")
     try:
-        shown = text if styled else harmless(text) if err else fitted(harmless(text))
-        typer.echo(shown, err=err, nl=nl)
+        typer.echo(text if styled else harmless(text), err=err, nl=nl)
     except OSError as error:
         if err:
             return
@@ -120,27 +111,6 @@ def harmless(text: str) -> str:
     if not (text.isascii() and text.replace("\n", "").isprintable()):
         return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return text
-
-
-def fitted(text: str) -> str:
-    """A text whose lines fit a narrow terminal; commands to copy and JSON stay as they are."""
-    if _columns >= STANDARD or text.startswith(_JSON):
-        return text
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if len(line) <= _columns or _COMMAND.match(line):
-            lines.append(line)
-            continue
-        indent = line[: len(line) - len(line.lstrip())]
-        lines += textwrap.wrap(
-            line,
-            _columns,
-            subsequent_indent=indent[: _columns // 2] + "    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-            replace_whitespace=False,
-        )
-    return "\n".join(lines)
 
 
 def discard() -> None:

@@ -316,6 +316,15 @@ def test_catalog_list(run: Runner) -> None:
     assert {row["vendor"] for row in json.loads(run("catalog", weka, "--json").out)} == {"WEKA"}
 
 
+def test_catalog_item_has_labels_and_units(run: Runner) -> None:
+    ran = run("catalog", "nvidia_dgx_b200")
+    assert (ran.code, ran.err) == (0, "")
+    assert "\n  power, nameplate: 14.3 kW  [medium] " in ran.out
+    assert re.search(r"\n  compute ports: count 8; speed 400 Gb/s; ", ran.out)
+    labels = [line.partition(":")[0] for line in ran.out.splitlines()[2:]]
+    assert not [label for label in labels if "_" in label or "." in label]
+
+
 def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
     ran = run("catalog", "--check")

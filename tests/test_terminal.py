@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from planner import terminal
-from planner.terminal import STANDARD, fitted, harmless
+from planner.terminal import STANDARD, harmless
 from tests.world.files import CATALOG, FILES, PROBLEM, changed
 
 START = "from planner.cli import main; main()"
@@ -87,7 +87,6 @@ def test_text_follows_the_terminal(world: Path) -> None:
     assert 50 < longest(narrow) <= 60 < longest(piped) <= STANDARD < longest(wide) <= 140
     assert figures(piped) == figures(wide)
     assert set(figures(narrow)) == set(figures(wide)), "a narrow table says some again"
-    assert longest(on_a_terminal(world, size, 140, COLUMNS="70", **plain)) <= 70
     standard, unknown = (on_a_terminal(world, size, columns, **plain) for columns in (100, 0))
     assert standard == unknown == piped
 
@@ -127,19 +126,6 @@ def test_harmless_text() -> None:
     assert harmless("a\x1b[2Jb\x9bc\u202ed\r\ne\tf") == "a [2Jb c d \ne f"
     assert harmless("é ü 10 µs, 東京\n") == "é ü 10 µs, 東京\n"
     assert harmless('{"a": "\x9b\x7f"}') == '{"a": "\\u009b\\u007f"}'
-
-
-def test_lines_that_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = "  " + "  ".join(f"column{number}" for number in range(12))
-    command = f"  planner solve {'x' * 90}"
-    assert fitted(f"{row}\n{command}") == f"{row}\n{command}"
-    monkeypatch.setattr(terminal, "_columns", 50)
-    *folded, last = fitted(f"{row}\n{command}").split("\n")
-    assert last == command
-    assert folded[0].split()[0] == "column0"
-    assert " ".join(folded).split() == row.split()
-    assert max(map(len, folded)) <= 50
-    assert fitted('{"a": ' + " " * 60 + "1}") == '{"a": ' + " " * 60 + "1}"
 
 
 def test_an_output_that_cannot_be_written_to(world: Path) -> None:

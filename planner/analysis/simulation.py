@@ -291,7 +291,6 @@ def _simulated(
         repair = RepairSeen(
             in_rack=units.racks > 1,
             shrinks=units.shrinks,
-            expected_out=job.repair_load,
             taken_per_year=a_year["taken"],
             waits_per_year=a_year["short_of_units"],
             grown_per_year=a_year["grown"],

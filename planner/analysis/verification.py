@@ -45,7 +45,7 @@ _TAKES = "give the PROBLEM.plan.json that planner solve writes"
 OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
 CLOSE = 1e-9
 """Relative difference of two computations of one number."""
-_ELSEWHERE = {"provenance": ("problem_file", "seconds", "tool", "versions"), "limits": ("source",)}
+_ELSEWHERE = {"provenance": ("problem_file", "tool", "versions"), "limits": ("source",)}
 """Keys of parts that name files and machines, which a plan does not carry."""
 _NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", "storage_options"}
 """Parts that the decisions of a plan do not determine."""
@@ -302,7 +302,7 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     try:
         case = resolve(inputs)
         answer, gap = _certificate(case, plan), goal.gap_asked
-        again = assemble(inputs, case, answer, solver=made.solver, gap=gap, seconds=made.seconds)
+        again = assemble(inputs, case, answer, solver=made.solver, gap=gap)
         if plan.storage_options is not None:  # has notes of its own, after all others
             warnings = plan.warnings[: len(again.warnings)]
             plan = plan.model_copy(update={"warnings": warnings})

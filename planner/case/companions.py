@@ -12,8 +12,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planner.case import figures
-from planner.case.builder import CompanionsBuilder, Term
-from planner.case.fabrics import add_compute, add_console_cables, add_ethernet, add_out_of_band
+from planner.case.fabrics import (
+    CompanionsBuilder,
+    Term,
+    add_compute,
+    add_console_cables,
+    add_ethernet,
+    add_out_of_band,
+)
 from planner.case.figures import bill_item, least_stated, needs_power, unit_net_usd
 from planner.case.items import BillItem, Storage, System
 from planner.case.job import ROUNDING
@@ -33,12 +39,19 @@ from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
-SERVICE_WORDS = {
+SERVICE_UNITS = {
+    "order": "order",
     "gpu_system": "GPU system",
     "gpu": "GPU",
     "storage_unit": "storage unit",
-    "pdu": "rack PDU",
+    "switch": "switch",
+    "cable": "cable",
+    "pdu": "PDU",
+    "rack": "rack",
+    "liquid_kw": "kW to liquid",
+    "hardware": "100 USD of hardware",
 }
+"""Unit of a service, by the count that it follows."""
 HALF_A_CENT = 0.005 / 100
 """Half of the least step of a sum of money in hundreds of USD: the error of floats."""
 
@@ -303,7 +316,7 @@ def _service_count(builder: CompanionsBuilder, item_id: str) -> tuple[str, str]:
     else:
         kinds = [each for each in sorted(builder.needs) if builder.item(each).category == per]
         terms = [term for each in kinds for term in builder.needs[each]]
-    return builder.sum(name, tuple(terms)), f"per {SERVICE_WORDS.get(per, per)}"
+    return builder.sum(name, tuple(terms)), f"per {SERVICE_UNITS[per]}"
 
 
 def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> str:

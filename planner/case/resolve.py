@@ -306,36 +306,33 @@ def _rates(problem: Problem) -> Rates:
 
 
 def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Storage]) -> Policy:
-    policy = problem.policy
-    offers: tuple[Offer, ...] = (*systems, *storage)
+    policy, kinds = problem.policy, {"gpu_system": systems, "storage": storage}
     liked = policy.prefer.vendors if policy.prefer else ()
-    disliked = [
+    disliked = tuple(
         offer.id
-        for kind in (systems, storage)
+        for kind in kinds.values()
         if any(offer.vendor in liked for offer in kind)
         for offer in kind
         if offer.vendor not in liked
-    ]
-    splits = []
-    for rule in policy.split:
-        kind: Sequence[Offer] = systems if rule.category == "gpu_system" else storage
-        splits.append(
+    )
+    return Policy(
+        required=tuple(
+            _offers_of_vendor((*systems, *storage), vendor) for vendor in policy.require_vendors
+        ),
+        splits=tuple(
             Split(
-                weights=tuple((offer.id, 1.0) for offer in kind),
-                vendors=tuple((name, _offers_of_vendor(kind, name)) for name in _vendors(kind)),
+                weights=tuple((offer.id, 1.0) for offer in kinds[rule.category]),
+                vendors=tuple(
+                    (vendor, _offers_of_vendor(kinds[rule.category], vendor))
+                    for vendor in sorted({offer.vendor for offer in kinds[rule.category]})
+                ),
                 max_share=rule.max_share,
             )
-        )
-    return Policy(
-        required=tuple(_offers_of_vendor(offers, vendor) for vendor in policy.require_vendors),
-        splits=tuple(splits),
-        disliked=tuple(disliked),
+            for rule in policy.split
+        ),
+        disliked=disliked,
         within=policy.prefer.within if policy.prefer and disliked else 0.0,
     )
-
-
-def _vendors(offers: Sequence[Offer]) -> list[str]:
-    return sorted({offer.vendor for offer in offers})
 
 
 def _offers_of_vendor(offers: Sequence[Offer], vendor: str) -> tuple[str, ...]:

@@ -171,15 +171,64 @@ def _text(item: Item, catalogs: Catalogs, prices: Prices) -> str:
     ])  # fmt: skip
 
 
+_LABELS = {
+    "provides.gpus": "GPUs",
+    "provides.read": "read bandwidth",
+    "provides.write": "write bandwidth",
+    "provides.usable": "usable capacity",
+    "provides.endurance": "write endurance",
+    "provides.cooling": "cooling capacity",
+    "provides.feed": "power feed",
+    "consumes.it_power": "power, nameplate",
+    "consumes.typical_power": "power, typical",
+    "consumes.rack_units": "height",
+    "gpu.memory": "memory of a GPU",
+    "gpu.bf16_dense": "BF16 rate of a GPU, dense",
+    "gpu.fp8_dense": "FP8 rate of a GPU, dense",
+    "gpu.tdp": "rated power of a GPU",
+    "gpu.failures_per_day": "failures of a GPU",
+    "local.host_copy": "copy of GPU memory to host",
+    "achieved": "achieved training rate",
+    "power_points": "operating point",
+}
+"""Labels of fields by their path, where the path in words is not one."""
+_UNITS = {
+    "gb_per_s": "GB/s", "gbit_per_s": "Gb/s", "usd_per_year": "USD/year", "tflops": "TFLOP/s",
+    "kw": "kW", "tb": "TB", "gb": "GB", "ru": "RU", "kg": "kg", "usd": "USD", "m": "m", "s": "s",
+    "days": "days", "years": "years",
+}  # fmt: skip
+"""Units by the end of a name."""
+
+
+def _label(path: str) -> str:
+    """The label of a field: words of its path, the group behind its part."""
+    group, _, name = path.rpartition(".")
+    words = name.replace("_", " ")
+    if path in _LABELS:
+        return _LABELS[path]
+    if group in ("", "facts", "provides", "consumes"):
+        return words
+    return f"{words} {group}" if group == "ports" else f"{group.replace('.', ' ')} {words}"
+
+
+def _stated(name: str, value: Any) -> str:
+    """A part of a figure: label, number, unit."""
+    for end, unit in _UNITS.items():
+        if name.endswith(f"_{end}"):
+            return f"{name.removesuffix(f'_{end}').replace('_', ' ')} {_plain(value)} {unit}"
+    return f"{name.replace('_', ' ')} {_plain(value)}"
+
+
 def _lines(value: Any, path: str, titles: Mapping[str, str]) -> Iterator[str]:
-    """Yield stated fields by their path, a figure with unit, confidence and source on one line."""
+    """Yield the stated fields: label, number, unit; confidence and source of a figure."""
     if isinstance(value, dict) and "source" in value:
         rest, unit = dict(value), ITEM_UNITS.get(path) or ""
         title, confidence = titles[rest.pop("source")], rest.pop("confidence")
         parts = [f"{_plain(rest.pop('value'))} {unit}".rstrip()] if "value" in rest else []
         note = rest.pop("note", None)
-        parts += [f"{name.replace('_', ' ')} {_plain(each)}" for name, each in rest.items()]
-        yield f"  {path} = {'; '.join([*parts, *filter(None, [note])])}  [{confidence}] {title}"
+        parts += [_stated(name, each) for name, each in rest.items()]
+        text = "; ".join([*parts, *filter(None, [note])])
+        yield f"  {_label(path)}: {text}  [{confidence}] {title}"
     elif isinstance(value, dict):
         for name, inside in value.items():
             yield from _lines(inside, f"{path}.{name}".removeprefix("."), titles)
@@ -187,13 +236,13 @@ def _lines(value: Any, path: str, titles: Mapping[str, str]) -> Iterator[str]:
         for inside in value:
             yield from _lines(inside, path, titles)
     else:
-        yield f"  {path} = {_plain(value)}"
+        yield f"  {_label(path)}: {_plain(value)}"
 
 
 def _plain(value: Any) -> str:
     """A value on one line."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
+        return ", ".join(_stated(name, each) for name, each in value.items())
     if isinstance(value, list):
         return "; ".join(map(_plain, value))
     return f"{value:.12g}" if isinstance(value, float) else str(value)

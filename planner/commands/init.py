@@ -7,7 +7,6 @@ The answers fill the template `own_problem.yaml.j2` beside this file. A new ques
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -82,10 +81,8 @@ QUESTIONS = {
         f"training data; without it {TOKEN_BYTES:g} bytes per token", "50 PB", units.CAPACITY
     ),
     "precision": Question("bf16, fp8 or nvfp4", kind=("bf16", "fp8", "nvfp4"), default="fp8"),
-    "goal": Question("most work, cheapest work, '1024 GPUs' or '60 days'", default="most"),
     "vendors": Question("vendors that may sell; without it any", "DDN,VAST"),
     "own": Question("units owned, repeatable", "nvidia_dgx_h100=8"),
-    "prices": Question("price book, a file or a shipped one", default="estimates_2026"),
 }
 _DEFAULTS = {key: each.default for key, each in QUESTIONS.items() if each.default}
 _NEEDED = {key: each.example for key, each in QUESTIONS.items() if each.needed}
@@ -190,20 +187,6 @@ def _file_stem(text: str) -> str:
     return stem
 
 
-def _goal(answers: Answers) -> tuple[str, str]:
-    """The goal, most, cheapest or least, and the target of the least cost."""
-    text = answers["goal"].strip().casefold()
-    if text in ("most", "cheapest"):
-        return text, ""
-    count, _, unit = text.replace(",", "").partition(" ")
-    targets = {"gpus": f"min_gpus: {count}", "days": f"max_days_to_train: {count} days"}
-    if not (re.fullmatch("[1-9][0-9]{0,8}", count) and unit in targets):
-        raise _wrong("goal", f"{text!r} is no goal", "give most, cheapest, '1024 GPUs', '60 days'")
-    if unit == "days" and not answers.get("tokens"):
-        raise _wrong("goal", "a number of days needs the tokens", "give tokens='15 T'")
-    return "least", targets[unit]
-
-
 def _owned(text: str) -> dict[str, int]:
     """Units owned by item."""
     owned: dict[str, int] = {}
@@ -228,7 +211,7 @@ def _problem(answers: Answers, folder: Path, *, force: bool) -> tuple[Path, str]
         fix = "choose another name or folder (-o), or --force to replace it"
         raise _wrong("name", f"{target} is there already", fix)
     owned = _owned(values.get("own", ""))
-    fields = _fields(values | {"prices": _book(values["prices"], folder)}) | {"owned": owned}
+    fields = _fields(values) | {"owned": owned}
     everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
     inputs = from_data(everything, path=target)
     offers = _offers(inputs, values.get("vendors", ""), owned)
@@ -238,14 +221,6 @@ def _problem(answers: Answers, folder: Path, *, force: bool) -> tuple[Path, str]
         "families": sorted({str(item.family) for item in offers if item.category == "storage"}),
         "mfu": _assumed_mfu(inputs, systems),
     })  # fmt: skip
-
-
-def _book(prices: str, folder: Path) -> str:
-    """The price book as a problem file in a folder names it."""
-    path = Path(prices).expanduser()
-    if path.is_absolute() or (folder / path).exists() or not path.is_file():
-        return str(path)
-    return os.path.relpath(path, folder) if folder.is_dir() else str(path.resolve())
 
 
 def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item]:
@@ -333,7 +308,6 @@ def _fields(values: Answers) -> dict[str, Any]:
     """The variables of the template that follow from the answers."""
     parameters = units.parse(values["model"], units.PARAMETERS)
     stages = pipeline_of(parameters)
-    objective, target = _goal(values)
     hot = units.parse(values["rack-power"], units.POWER) >= LIQUID_FROM_KW
     dataset, reason = values.get("dataset"), "answered"
     in_bulk = bool(dataset) and units.parse(dataset, units.CAPACITY) >= BULK_FROM_TB
@@ -346,9 +320,6 @@ def _fields(values: Answers) -> dict[str, Any]:
         "name": json.dumps(values["name"], ensure_ascii=False),
         "rack_power": values["rack-power"],
         "liquid": (values.get("cooling") or ("liquid" if hot else "air")) == "liquid",
-        "prices": json.dumps(values["prices"], ensure_ascii=False),
-        "objective": objective,
-        "target": target,
         "job": "model-" + re.sub(r"[^a-z0-9]+", "-", values["model"].replace(" ", "").lower()),
         "parameters": values["model"],
         "stages": stages,

@@ -127,6 +127,10 @@ def _replace_value(document: Document, steps: list[str], value: Any, origin: str
         message = f"'{whole[:80]}' belongs to {ELSEWHERE[steps[0]]}, not to the problem"
         fix = "change a copy and name that, or try values: planner sweep --vary"
         raise InputError(Finding("set", message, origin, fix=fix))
+    successor = setting_successor(steps) if len(steps) > 1 else None
+    if successor is not None:
+        message = f"the setting '{steps[-1]}' is gone"
+        raise InputError(Finding("removed-setting", message, origin, None, whole, successor))
     try:
         document.data, path = _replaced(document.data, steps, value, whole)
     except NoPlaceError as error:

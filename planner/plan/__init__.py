@@ -13,11 +13,10 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
-from planner.plan.assumptions import assumptions
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
 from planner.plan.lines import idle_units, lines, totals
-from planner.plan.notes import Facts, full_fabric, notes, verdict
+from planner.plan.notes import Facts, assumptions, full_fabric, notes, verdict
 from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
     Infeasibility,
@@ -44,7 +43,6 @@ def assemble(
     gap: float,
     message: str | None = None,
     infeasibility: Infeasibility | None = None,
-    seconds: float | None = None,
     drawn: bool = True,
     proof: Proof | None = None,
 ) -> Plan:
@@ -53,7 +51,6 @@ def assemble(
     Args:
         message: why there is no plan, where there is none.
         infeasibility: the same in parts, where limits are the reason.
-        seconds: the time to state; None keeps the plan's bytes reproducible.
         drawn: whether to add racks, cables, next step, assumptions and notes to lines, totals, job
             and limits.
         proof: the integer program's proof.
@@ -64,7 +61,7 @@ def assemble(
         message=message,
         infeasibility=infeasibility,
         objective=_objective(case, answer, gap, proof),
-        provenance=_provenance(inputs, answer, solver, gap, seconds),
+        provenance=_provenance(inputs, answer, solver, gap),
     )
     run = answer.operation
     if run is None:
@@ -171,9 +168,7 @@ def _site(inputs: Inputs, case: Case) -> Site:
     )
 
 
-def _provenance(
-    inputs: Inputs, answer: Certificate, solver: str, gap: float, seconds: float | None
-) -> Provenance:
+def _provenance(inputs: Inputs, answer: Certificate, solver: str, gap: float) -> Provenance:
     return Provenance(
         tool=f"planner {__version__}",
         catalogs=inputs.catalog_names,
@@ -185,7 +180,6 @@ def _provenance(
         solver=solver,
         versions=versions(),
         iterations=answer.iterations,
-        seconds=seconds,
         gap=gap,
     )
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from planner.case import Case, System, Way
-from planner.case.items import bought_nameplate, burst_write_gb_per_s, nameplate
+from planner.case.items import bought_nameplate, nameplate
 from planner.case.job import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
@@ -40,8 +39,12 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     pflops = None
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
+    days = None
+    if pflops is not None and job.tokens is not None and job.active_parameters is not None:
+        days = goodput.days_to_train(job.active_parameters, job.tokens, pflops)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
-    transfer_s = job.checkpoint_gb / run.delivered_write_gb_per_s
+    read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
+    transfer_s = job.checkpoint_gb / write_gb_per_s
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -64,10 +67,10 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         # Checkpoints and restores.
         checkpoint_gb=job.checkpoint_gb,
         bytes_per_parameter=job.bytes_per_parameter,
-        delivered_write_gb_per_s=run.delivered_write_gb_per_s,
-        delivered_read_gb_per_s=run.delivered_read_gb_per_s,
-        write_limited_by=_limited_by(case, run, "write"),
-        read_limited_by=_limited_by(case, run, "read"),
+        delivered_write_gb_per_s=write_gb_per_s,
+        delivered_read_gb_per_s=read_gb_per_s,
+        write_limited_by="appliances" if write_gb_per_s < run.client_write_gb_per_s else "clients",
+        read_limited_by="appliances" if read_gb_per_s < run.client_read_gb_per_s else "clients",
         client_write_limit_gb_per_s=run.client_write_gb_per_s,
         client_read_limit_gb_per_s=run.client_read_gb_per_s,
         writing_systems=run.writing_systems,
@@ -99,7 +102,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         **_goodput(case, run, slowdown),
         useful_gpus=run.useful_gpus,
         useful_pflops=pflops,
-        days_to_train=_days(case, pflops),
+        days_to_train=days,
         tokens=job.tokens,
         active_parameters=job.active_parameters,
         **way_fields(inputs, case, run),
@@ -116,32 +119,6 @@ def _per_system_gpus(inputs: Inputs, system: System, way: Way) -> int | None:
     if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
         return way.usable_gpus
     return inputs.problem.job.gpus.most_of(system.id)
-
-
-def _checkpoint_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
-    """Nameplate write bandwidth at which a purchase takes a checkpoint, GB/s."""
-    bought = case.bought(units)
-    sustained = bought_nameplate(bought, units)[1]
-    if not case.bursts or sustained <= 0.0:
-        return sustained
-    burst = buffer_gb = 0.0
-    for item in bought:
-        burst += item.burst_gb_per_s * units[item.id] or nameplate(item, units[item.id])[1]
-        buffer_gb += item.buffer_gb * units[item.id]
-    taken = burst_write_gb_per_s(
-        sustained, burst, buffer_gb, case.job.checkpoint_gb, case.delivered_write
-    )
-    return float(taken)
-
-
-def _limited_by(
-    case: Case, run: Run, side: Literal["read", "write"]
-) -> Literal["appliances", "clients"]:
-    if side == "write":
-        delivered = case.delivered_write * _checkpoint_write_gb_per_s(case, run.units)
-        return "appliances" if delivered <= run.client_write_gb_per_s else "clients"
-    delivered = case.delivered_read * bought_nameplate(case.storage, run.units)[0]
-    return "appliances" if delivered <= run.client_read_gb_per_s else "clients"
 
 
 def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
@@ -165,13 +142,6 @@ def _capacity_parts(stated: Job) -> dict[str, float]:
         "checkpoints_held": held + stated.checkpoint.milestones,
         "other_data_tb": stated.dataset_tb + exported_tb,
     }
-
-
-def _days(case: Case, pflops: float | None) -> float | None:
-    job = case.job
-    if pflops is None or job.tokens is None or job.active_parameters is None:
-        return None
-    return goodput.days_to_train(job.active_parameters, job.tokens, pflops)
 
 
 def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:

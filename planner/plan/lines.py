@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from planner.case import Case, Storage, System, figures
+from planner.case.companions import SERVICE_UNITS
 from planner.case.figures import discount, support_span
 from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
@@ -42,19 +43,6 @@ SECTIONS: dict[str, Section] = {
     "service": "Services",
 }
 ORDER = ("Network", "Optics & cables", "Racks & power", "Software", "Services", "Components")
-SERVICE_UNITS = {
-    "order": "order",
-    "gpu_system": "GPU system",
-    "gpu": "GPU",
-    "storage_unit": "storage unit",
-    "switch": "switch",
-    "cable": "cable",
-    "pdu": "PDU",
-    "rack": "rack",
-    "liquid_kw": "kW to liquid",
-    "hardware": "100 USD of hardware",
-}
-"""Unit of a service, by the count that it follows."""
 
 
 def lines(

@@ -1,38 +1,39 @@
-"""Notes of a plan (cautions that someone acts upon) and its verdict (reasons not to build it)."""
+"""Notes of a plan (cautions), its verdict (reasons not to build it), and its assumptions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from planner.case import Case, figures
 from planner.case.fabrics import WORDS
+from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.case.items import total
-from planner.case.job import write_needed_gb_per_s
 from planner.case.model import Fabric
 from planner.case.ways import ASSUMED
-from planner.figures import FIGURES, STATED
+from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs, needs
 from planner.limits import SUPPLIES
+from planner.loader.catalogs import catalog_figures
 from planner.loader.prices import OLD_MONTHS, is_old, latest_day, today
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
-from planner.paths import of_job
+from planner.paths import job_path, of_job
 from planner.plan.job import is_stated, ways_in_use
+from planner.schema.catalog import Item
+from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.operation import JobPlan
-from planner.schema.plan import FabricReport, LimitReport, Line, Plan, Verdict
+from planner.schema.plan import Assumption, FabricReport, LimitReport, Line, Plan, Verdict
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
-from planner.sizing.facility import HOURS_PER_YEAR
-from planner.sizing.goodput import LOST_TIME
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
 SUPPORT_SHARE = 0.12
 """Support per year, as a share of capex, above which it is pointed out."""
-FIELD_GB_PER_S = 200.0
-"""Upper end of the global checkpoint bandwidth seen in production (checkpoint survey, 2025)."""
 FAR_FROM_MEASURED = 2.0
 """GPUs in use over the GPUs of a measurement above which a scale law is missed."""
 
@@ -64,7 +65,6 @@ class Facts(NamedTuple):
 def notes(facts: Facts) -> tuple[str, ...]:
     """Every note of a plan, the most important first."""
     groups = (
-        _term,
         _fabrics,
         _prices,
         _price_dates,
@@ -82,17 +82,6 @@ def notes(facts: Facts) -> tuple[str, ...]:
 
 
 # Objective, job and rates.
-
-
-def _term(facts: Facts) -> Iterator[str]:
-    term, days = facts.inputs.problem.term, facts.job.days_to_train
-    if term is not None and days is not None and days * 24.0 > term.years * HOURS_PER_YEAR:
-        share = term.years * HOURS_PER_YEAR / (days * 24.0)
-        yield (
-            f"{facts.job.name} trains in {days:,.0f} days, beyond the term of {term.years:g} "
-            f"years: {share:.0%} of its tokens are trained by then; targets.max_days_to_train "
-            "sets a time"
-        )
 
 
 def _rates(facts: Facts) -> Iterator[str]:
@@ -129,15 +118,8 @@ def _rates(facts: Facts) -> Iterator[str]:
 
 
 def _job(facts: Facts) -> Iterator[str]:
-    """Checkpoint bandwidth beyond production, repair unit, local level not tried."""
+    """Repair unit, and local level not tried."""
     job, case, stated = facts.job, facts.case, facts.inputs.problem.job
-    by_rule = case.rule is not None
-    demand = write_needed_gb_per_s(case.job, job.mode, job.to_storage_s, by_rule=by_rule)
-    if demand > FIELD_GB_PER_S:
-        yield (
-            f"checkpoints every {job.to_storage_s:.0f} s need {demand:.0f} GB/s; production "
-            "systems were seen to use 50 to 200 GB/s"
-        )
     trays = stated.repair is not None and stated.repair.unit == "tray"
     if trays and job.repair is not None and job.repair.unit == "system":
         yield f"repair unit is the whole {facts.model(job.gpu_type)} (catalog lists no trays)"
@@ -260,9 +242,6 @@ def _liquid(facts: Facts) -> Iterator[str]:
 
 def _prices(facts: Facts) -> Iterator[str]:
     lines = facts.lines
-    unpriced = [line.model for line in lines if line.price is None and line.purchased == 0]
-    if unpriced:
-        yield f"no price for what is installed already: {', '.join(unpriced)}"
     dear = [line for line in lines if line.price is None and line.purchased]
     if dear:
         names = ", ".join(f"{line.purchased:,} {line.model}" for line in dear)
@@ -292,8 +271,7 @@ def _price_dates(facts: Facts) -> Iterator[str]:
         yield f"expired quotes: {', '.join(expired)}"
     unknown = [line.model for line in facts.lines if line.purchased and line.lead_time_days is None]
     if unknown and any(line.lead_time_days is not None for line in facts.lines):
-        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
-        yield f"no lead time is stated for {shown}; the longest one leaves them out"
+        yield f"lead time not known, left out of the longest: {', '.join(unknown)}"
 
 
 def _support(facts: Facts) -> Iterator[str]:
@@ -306,20 +284,10 @@ def _support(facts: Facts) -> Iterator[str]:
     if capex > 0 and support / capex > SUPPORT_SHARE:
         most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
         share = (most.support_usd_per_year or 0.0) / support
-        money, ends = facts.inputs.problem.shown_in, [0.0, 0.0]
-        for line in (line for line in lines if line.sku in prices and line.unit_net_usd):
-            span = prices[line.sku].support_range_usd(line.unit_net_usd or 0.0)
-            ends = [sum_ + end * line.purchased for sum_, end in zip(ends, span, strict=True)]
-        low, high = (_millions(money.of(end)) for end in ends)
         yield (
-            f"support is {_millions(money.of(support))} M{money.code} a year, "
-            f"{support / capex:.0%} of capex ({low} to {high} M{money.code} by source); "
-            f"{share:.0%} of it is for {most.model}: ask for a quote"
+            f"support is {support / capex:.0%} of capex a year, {share:.0%} of it for "
+            f"{most.model}: ask for a quote"
         )
-
-
-def _millions(amount: float) -> str:
-    return f"{amount / 1e6:,.1f}" if amount >= 1e6 else f"{amount / 1e6:.2g}"
 
 
 def _rent(facts: Facts) -> Iterator[str]:
@@ -443,3 +411,179 @@ def _dear_storage(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
                 f"{job.to_storage_s / 60:,.3g} min"
             )
         yield Verdict(code="storage", text=f"storage is {100 * share:.0f} % of capex: {cause}")
+
+
+# Assumptions: inputs of the problem and catalog figures, with source and confidence.
+
+CLIENT_LIMIT = Assumption(
+    name="client_limit",
+    label="client limit per GPU of a system, where nothing else is given",
+    value=CLIENT_GB_PER_S_PER_GPU,
+    unit="GB/s",
+    source='S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10',
+    note="8 buffered writer threads move about 8 GB/s per 8-GPU system",
+)
+
+
+class _Input(NamedTuple):
+    """An input of the problem at a path; ``preset``: the one it is from, if any."""
+
+    name: str
+    label: str
+    value: float
+    unit: str
+    path: str
+    note: str | None = None
+    preset: str = ""
+
+
+def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
+    """The problem's assumptions, then those of each item in the plan."""
+    result = []
+    for each in (*_site_inputs(inputs, case), *_job_inputs(inputs, case, run)):
+        fields = each._asdict()
+        source = (inputs.where(fields.pop("path")) or "default") + fields.pop("preset")
+        result.append(Assumption(source=source, **fields))
+    result.append(CLIENT_LIMIT)
+    counts = bill(case, run.units, run.ways).counts
+    drives = case.job.derived_stall or run.mode == "local"
+    for bought in (each for each in case.bill_items() if counts[each.id]):
+        item = inputs.item(bought.id)
+        result += _of_item(inputs, item, drives=drives)
+        for part in item.components:
+            result += _of_item(inputs, inputs.item(part.id), drives=False)
+    return tuple(result)
+
+
+def _site_inputs(inputs: Inputs, case: Case) -> Iterator[_Input]:
+    for side, share, seen in (
+        ("write", case.delivered_write, "0.16 to 0.40"),
+        ("read", case.delivered_read, "0.2 to 1.0"),
+    ):
+        name, label = f"delivered_fraction.{side}", f"delivered share of nameplate {side}"
+        note = f"observed in production: {seen}"
+        yield _Input(name, label, share, "share", f"storage.{name}", note)
+    site, label = inputs.problem.site, "power usage effectiveness"
+    if site.pue_air == site.pue_liquid:
+        yield _Input("pue", label, site.pue_air, "ratio", "site.pue")
+    else:
+        of_air, of_liquid = f"{label} of what heats the air", f"{label} of what heats a liquid"
+        yield _Input("pue.air", of_air, site.pue_air, "ratio", "site.pue.air")
+        yield _Input("pue.liquid", of_liquid, site.pue_liquid, "ratio", "site.pue.liquid")
+    if (term := inputs.problem.term) is not None:
+        price, label = term.electricity_usd_per_kwh, FIGURES["electricity_usd_per_kwh"].label
+        yield _Input("electricity", label, price, "USD/kWh", "term.electricity")
+        yield _Input("years", "term", term.years, "years", "term.years")
+
+
+def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
+    job, stated = case.job, inputs.problem.job
+    size = "checkpoint.size" if stated.checkpoint.size_gb else "bytes_per_parameter"
+    stall, of_stall = "checkpoint.stall", "stall per asynchronous checkpoint"
+    if job.derived_stall:
+        stall, of_stall = "checkpoint.stall_overhead", f"{of_stall}, beside the copy to the hosts"
+    rows = [
+        _Input(
+            "checkpoint_size",
+            FIGURES["checkpoint_gb"].label,
+            job.checkpoint_gb,
+            "GB",
+            size,
+            _bytes_note(inputs),
+        ),
+        _failures(inputs, run),
+        _Input(
+            "stall", of_stall, job.stall_s, "s", stall, "reported: 0.3 to 7 s; see docs/sizing.md"
+        ),
+        _Input(
+            "restart",
+            FIGURES["restart_s"].label,
+            job.restart_s,
+            "s",
+            "restore.restart",
+            "reported: 120 to 1200 s",
+        ),
+    ]
+    if job.lost_time:
+        label, note = "lost time besides failures", f"{LOST_TIME.meaning} ({LOST_TIME.source})"
+        rows.append(_Input("lost_time", label, job.lost_time, "share", "lost_time", note))
+    if run.mode == "local" and job.levels is not None:
+        label, restart_s = "restart from the local level, with the read", job.levels.local_restart_s
+        note = "no times by level are published; try half and twice of it"
+        rows.append(
+            _Input("local_restart", label, restart_s, "s", "checkpoint.local.restart", note)
+        )
+        label, share = "interruptions that no local copy survives", job.levels.remote_share
+        note = (
+            "follows from the shares of the classes and what each recovers from; no measured split "
+            "is published"
+        )
+        rows.append(_Input("remote_share", label, share, "share", "failures.shares", note))
+    if (repair := stated.repair) is not None:
+        label, note = (
+            FIGURES["repair.hardware_share"].label,
+            "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)",
+        )
+        rows.append(_Input("repair.share", label, repair.share, "share", "repair", note))
+        label = f"repair time of a {repair.unit}, on average"
+        note, hours = (
+            "little is published: 2.5 h for a tray to days for a rack",
+            repair.time_s / 3600,
+        )
+        rows.append(_Input("repair.time", label, hours, "h", "repair", note))
+        label = "how much longer a restart takes with failed hardware"
+        rows.append(_Input("repair.swap", label, repair.swap_s, "s", "repair"))
+    yield from (each._replace(path=job_path(each.path)) for each in rows)
+    bought = (inputs.item(item.id) for item in case.bought(run.units))
+    note = "usual ratings over five years: TLC 1, QLC 0.3 to 0.6; no data sheet is compared"
+    for kind in sorted({k for item in bought for k, _ in figures.derived_endurance(item, inputs)}):
+        often, label = (
+            getattr(inputs.problem.storage.dwpd, kind),
+            f"drive writes a day of {kind.upper()} flash",
+        )
+        yield _Input(f"dwpd.{kind}", label, often, "per day", f"storage.dwpd.{kind}", note)
+
+
+def _bytes_note(inputs: Inputs) -> str | None:
+    each = inputs.problem.job.bytes_per_parameter
+    if inputs.problem.job.checkpoint.size_gb is not None:
+        return None
+    if isinstance(each, str):
+        preset = BYTES_PER_PARAMETER[each]
+        return f"{preset.value:g} bytes per parameter: {preset.meaning} ({preset.source})"
+    return f"{each:g} bytes per parameter"
+
+
+def _failures(inputs: Inputs, run: Run) -> _Input:
+    job = inputs.problem.job
+    name = job.failure_rate if "failures" in job.model_fields_set else DEFAULT_FAILURES
+    label, unit = "job-interrupting failures", "per GPU-day"
+    row = _Input("failures", label, run.failures_per_gpu_day, unit, "failures")
+    if not isinstance(name, str):
+        return row
+    preset = FAILURES_PER_GPU_DAY[name]
+    return row._replace(note=f"{preset.meaning} ({preset.source})", preset=f": preset {name}")
+
+
+def _of_item(inputs: Inputs, item: Item, *, drives: bool) -> Iterator[Assumption]:
+    """Catalog figures of an item; those of its local drives where they count."""
+    sources = inputs.item_sources.get(item.id, {})
+    rows: list[tuple[str, str, Any, str, Any]] = [
+        (name, name.split(".")[-1].replace("_", " "), each.value, ITEM_UNITS.get(name, ""), each)
+        for name, each in catalog_figures(item)
+        if not name.startswith("facts." if drives else ("facts.", "local."))
+    ]
+    if (table := item.sizes) is not None:
+        few, most = table.rows[0].units, table.rows[-1].units
+        value = f"{len(table.rows)} published sizes, {few} to {most} units"
+        rows.append(("sizes", "bandwidth by number of units", value, "", table))
+    for name, label, value, unit, stated in rows:
+        yield Assumption(
+            name=f"{item.id}.{name}",
+            label=f"{item.model}: {label}",
+            value=value if isinstance(value, (int, float, str)) else str(value),
+            unit=unit,
+            source=sources[stated.source].title if stated.source in sources else stated.source,
+            confidence=stated.confidence,
+            note=stated.note,
+        )

@@ -256,17 +256,11 @@ def vendors(option: StorageOption) -> tuple[str, ...]:
     return tuple(sorted({item.vendor for item in option.items}))
 
 
-def _of_other_vendors(
-    option: StorageOption, options: Sequence[StorageOption]
-) -> list[StorageOption]:
-    return [each for each in options if vendors(each) != vendors(option)]
-
-
 def _with_break_even(
     costs: _Costs, option: StorageOption, options: Sequence[StorageOption]
 ) -> StorageOption:
     """An option with the prices at which it is cheaper than those of all other vendors."""
-    others = _of_other_vendors(option, options)
+    others = [each for each in options if vendors(each) != vendors(option)]
     if not others:
         return option
     even = costs.break_even_usd(option, min(o.list_usd + o.beside_usd for o in others))
@@ -278,7 +272,7 @@ def _choice(options: Sequence[StorageOption]) -> str | None:
     """The vendor who is cheapest wherever the quotes come in, None if prices decide."""
     for option in options:
         highest = option.high_usd + option.beside_usd
-        others = _of_other_vendors(option, options)
+        others = [each for each in options if vendors(each) != vendors(option)]
         if others and all(highest <= each.low_usd + each.beside_usd for each in others):
             return " and ".join(vendors(option))
     return None

@@ -74,20 +74,18 @@ def _marginal(
     sign = -1.0 if floor else 1.0
 
     def moved(limit: Limit) -> float:
-        same = (limit.name, limit.site) == (first.name, first.site)
-        period = None if limit.period is None else limit.period + 1
-        if same and (first.site is not None or period == first.period):
-            return limit.most + sign * step
-        return limit.most
+        use = limit.use(0.0)
+        same = (use.name, use.site) == (first.name, first.site)
+        same = same and (first.site is not None or use.period == first.period)
+        return limit.most + sign * step * same
 
     program = Program(instance, moved=moved)
     answer = Search(program, gap=gap, time_limit_s=limit_s).solve(cheapest=False)
     name = label(first.model_copy(update={"period": None}) if first.site else first)
     amount = f"{step:,.4g} {first.unit} {'less' if floor else 'more'}"
     if not answer.worth or plan.best is None:
-        return Marginal(
-            name, step, first.unit, None, f"{name} binds: {amount} gave no plan in time"
-        )
+        text = f"{name} binds: {amount} gave no plan in time"
+        return Marginal(name, step, first.unit, None, text)
     scale = 1e6 if plan.objective in ("cost", "tco") else 1.0
     change = answer.worth[0] * scale - plan.best
     share = 100.0 * change / max(abs(plan.best), 1e-9)
@@ -102,19 +100,9 @@ def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
     """The screen of an explanation."""
     idle = len([use for use in plan.uses if not binds(use)])
     texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
-    return show(
-        [
-            Heading(f"{plan.problem}: what holds the plan back"),
-            Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True),
-            Text(
-                (
-                    f"Non-binding: {idle} limits.",
-                    *(f"{j.job}: {j.note}" for j in plan.jobs if j.note),
-                )
-            ),
-        ],
-        full=True,
-    )
+    notes = (f"Non-binding: {idle} limits.", *(f"{j.job}: {j.note}" for j in plan.jobs if j.note))
+    binding = Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True)
+    return show([Heading(f"{plan.problem}: binding limits"), binding, Text(notes)], full=True)
 
 
 # No plan
@@ -123,8 +111,7 @@ def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
 def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]:
     """The least changes of limits that together give a plan, as sentences."""
     program = Program(instance, elastic=True)
-    search = Search(program, gap=1e-3, time_limit_s=limit_s)
-    found = search.least_missed()
+    found = Search(program, gap=1e-3, time_limit_s=limit_s).least_missed()
     if not found:
         return (
             "no change of budgets, power, racks, floors or tokens alone gives a plan: see "
@@ -135,16 +122,8 @@ def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]
         missed = value_of(program.missed[limit.key], found) * max(abs(limit.most), 1e-9)
         if missed > MISSED * max(abs(limit.most), 1e-9):
             most = limit.most - missed if limit.floor else limit.most + missed
-            use = Use(
-                name=limit.name,
-                period=None if limit.period is None else limit.period + 1,
-                site=limit.site,
-                unit=limit.unit,
-                used=most,
-                limit=limit.most,
-            )
-            sense = "at most" if limit.floor else "at least"
-            texts.append(f"{label(use)}: {sense} {most:,.6g} {limit.unit}, now {limit.most:,.6g}")
+            name, sense = label(limit.use(most)), "at most" if limit.floor else "at least"
+            texts.append(f"{name}: {sense} {most:,.6g} {limit.unit}, now {limit.most:,.6g}")
     return tuple(texts)
 
 

@@ -408,14 +408,7 @@ class _Assembly:
         else:
             until = [run.tokens or 0.0 for run in mine if run.period - 1 <= (period or 0)]
             used = max(until, default=0.0) / 1e12
-        return Use(
-            name=limit.name,
-            period=None if period is None else period + 1,
-            site=limit.site,
-            unit=limit.unit,
-            used=used,
-            limit=limit.most,
-        )
+        return limit.use(used)
 
     def _notes(self) -> Iterator[str]:
         portfolio, left_out = self.instance.portfolio, self.instance.left_out

@@ -22,6 +22,7 @@ from planner.case.job import ROUNDING
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Rows
 from planner.portfolio.instance import Instance, Place
+from planner.portfolio.schema import Use
 
 SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
 
@@ -62,6 +63,18 @@ class Limit(NamedTuple):
         """A name that tells it from all others."""
         name = self.name if self.site is None else f"{self.name}.{self.site}"
         return name if self.period is None else f"{name}@{self.period}"
+
+    def use(self, used: float) -> Use:
+        """The limit with its use, as in a plan."""
+        period = None if self.period is None else self.period + 1
+        return Use(
+            name=self.name,
+            period=period,
+            site=self.site,
+            unit=self.unit,
+            used=used,
+            limit=self.most,
+        )
 
 
 class Purchases(Rows):

@@ -65,9 +65,7 @@ class Answer:
     values: dict[str, float] = field(default_factory=dict)
     worth: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
-    senses: list[str] = field(default_factory=list)
     rounds: int = 0
-    seconds: float = 0.0
     columns: int = 0
     rows: int = 0
 
@@ -133,7 +131,7 @@ class Search:
             cheapest: whether to look for that.
         """
         program, answer = self.program, Answer("optimal")
-        begun, started, whole = time.monotonic(), self.clock(), self.deadline
+        started, whole = self.clock(), self.deadline
         objective = program.portfolio.objective
         cheapest = cheapest and objective.maximize is not None and objective.tolerance > 0
         if cheapest and math.isfinite(whole):
@@ -149,11 +147,9 @@ class Search:
             if not found.values:
                 answer.status = "infeasible" if found.infeasible else "limit"
                 break
-            start = found.values
-            answer.values = found.values
+            start = answer.values = found.values
             answer.worth.append(sign * found.worth)
             answer.bounds.append(sign * min(found.bound, found.worth))
-            answer.senses.append(sense)
             if found.gap > self.gap * (1.0 + 1e-6):
                 answer.status = "limit"
             if sense == "max":
@@ -167,9 +163,9 @@ class Search:
             answer.values = self._most_work(answer.values, -1.0 * lpSum(goals))
         if answer.values:
             answer.values = self._late_orders(answer.values)
-        answer.rounds, answer.seconds = self.rounds, time.monotonic() - begun
-        answer.columns = program.problem.numVariables()
-        answer.rows = program.problem.numConstraints()
+        answer.rounds = self.rounds
+        size = program.problem
+        answer.columns, answer.rows = size.numVariables(), size.numConstraints()
         return answer
 
     def _hold(self, goal: Expression, worth: float, number: int) -> None:

@@ -250,44 +250,27 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
 
     style: Any = {"svg.hashsalt": "planner", "svg.fonttype": "path", "font.size": 9}
     periods = [m.period for m in plan.money]
-    jobs = [job.job for job in plan.jobs]
     with mpl.rc_context(style):
         figure = Figure(figsize=(10, 5.2), layout="constrained")
         (FigureCanvasAgg if kind == "png" else FigureCanvasSVG)(figure)
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        base = [0.0] * len(periods)
-        for job in jobs:
-            gpus = [_gpus(plan.runs, job, period) for period in periods]
-            top.bar(periods, gpus, bottom=base, width=0.85, label=job)
-            base = [low + more for low, more in zip(base, gpus, strict=True)]
-        top.set_ylabel("GPUs in use")
-        _legend(top)
-        base = [0.0] * len(periods)
-        for site in dict.fromkeys(order.site for order in plan.orders):
-            paid = [_paid(plan.orders, site, period) for period in periods]
-            bottom.bar(periods, paid, bottom=base, width=0.85, label=f"orders for {site}")
-            base = [low + more for low, more in zip(base, paid, strict=True)]
-        bottom.set_ylabel("MUSD")
-        bottom.set_xticks(periods, [m.start or f"period {m.period}" for m in plan.money])
-        _legend(bottom)
-        for axes in (top, bottom):
+        gpus = [(run.job, run.period, float(run.gpus)) for run in plan.runs]
+        paid = [(f"orders for {o.site}", o.period, o.extended_usd / 1e6) for o in plan.orders]
+        for axes, unit, bars in ((top, "GPUs in use", gpus), (bottom, "MUSD", paid)):
+            base = [0.0] * len(periods)
+            for name in dict.fromkeys(bar[0] for bar in bars):
+                of_name = [bar for bar in bars if bar[0] == name]
+                high = [sum(y for _, at, y in of_name if at == period) for period in periods]
+                axes.bar(periods, high, bottom=base, width=0.85, label=name)
+                base = [low + more for low, more in zip(base, high, strict=True)]
+            axes.set_ylabel(unit)
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
             axes.spines[["top", "right"]].set_visible(False)
+        bottom.set_xticks(periods, [m.start or f"period {m.period}" for m in plan.money])
         stream = io.BytesIO()
         metadata = {"Software": None} if kind == "png" else {"Date": None}
         figure.savefig(stream, format=kind, dpi=100, metadata=metadata)
     return stream.getvalue()
-
-
-def _legend(axes: Any) -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
-
-
-def _gpus(runs: tuple[JobRun, ...], job: str, period: int) -> float:
-    return float(sum(r.gpus for r in runs if (r.job, r.period) == (job, period)))
-
-
-def _paid(orders: tuple[Order, ...], site: str, period: int) -> float:
-    return sum(o.extended_usd for o in orders if (o.site, o.period) == (site, period)) / 1e6
 
 
 # Page

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.errors import Finding, InputError, clip
-from planner.quotes.cells import Cell, Grid, Row, currency_of, read
+from planner.quotes.cells import AMOUNTS, Cell, Grid, Row, Table, currency_of, find_tables, read
 from planner.quotes.lines import Line, check_sums, find_decimal, read_lines, settle_lines
 from planner.quotes.products import item_prices, recognise_items, unknown_products
-from planner.quotes.table import AMOUNTS, Table, find_tables
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 

@@ -20,12 +20,13 @@ from planner.quotes.cells import (
     Decimal,
     Grid,
     Row,
+    Table,
+    body,
     currency_of,
     decimal_mark,
     number,
     term_years,
 )
-from planner.quotes.table import Table, body
 from planner.schema.bill import LineKind, MatchedBy, QuoteField, QuoteLine, QuoteSum
 from planner.untrusted_workbooks import NO_VALUE
 

@@ -530,15 +530,6 @@ MOST_INPUTS_BYTES = 200_000_000
 _DIGITS = 16
 
 
-def plan_bytes(plan: Plan, inputs: str | None = None) -> bytes:
-    """The plan as indented UTF-8 JSON with a final newline.
-
-    Args:
-        inputs: the text of its inputs; without it readers of the file refuse it.
-    """
-    return (carrying(plan, inputs).model_dump_json(indent=2) + "\n").encode()
-
-
 def carrying(plan: Plan, inputs: str | None) -> Plan:
     """The plan with its inputs and the checksums of its file."""
     packed = None if inputs is None else _packed(inputs)

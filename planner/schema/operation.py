@@ -288,7 +288,6 @@ class Checkpoint:
 
     size_gb: float
     size_reason: str
-    restore_fan_out: float
     max_restore_s: float | None
     restore_gb_per_s: float | None
     capacity_needed_tb: float
@@ -344,14 +343,12 @@ class ApplianceRow:
     item: str
     name: str
     family: str
-    family_name: str
     best_of_family: bool = False
     units: int | None = None
     decided_by: str | None = None
     it_power_kw: float | None = None
     racks: int | None = None
     net_usd: float | None = None
-    power_equivalent_gpus: int | None = None
     reason: str | None = None
 
 

@@ -525,7 +525,7 @@ class IdleUnits(PlanModel):
 
 
 class Provenance(PlanModel):
-    """Provenance of a plan; ``seconds`` is None for reproducible bytes."""
+    """Provenance of a plan, without times, so that its bytes are reproducible."""
 
     tool: Customer[str]
     catalogs: tuple[str, ...]
@@ -537,7 +537,6 @@ class Provenance(PlanModel):
     solver: str
     versions: dict[str, str]
     iterations: int
-    seconds: float | None
     gap: float = Field(default=DEFAULT_GAP, exclude_if=_is_default_gap)
 
 

@@ -260,12 +260,6 @@ class Price(Model):
         """Support per unit and year for a unit bought at ``unit_net_usd``."""
         return _usd_per_year(self.support_per_year, unit_net_usd)
 
-    def support_range_usd(self, unit_net_usd: float) -> tuple[float, float]:
-        """The lowest and highest published support per unit and year, USD."""
-        each = (self.support_per_year, self.support_low, self.support_high)
-        known = [_usd_per_year(one, unit_net_usd) for one in each if one is not None]
-        return min(known, default=0.0), max(known, default=0.0)
-
 
 def _usd_per_year(support: SupportShare | SupportMoney | None, unit_net_usd: float) -> float:
     if support is None:

@@ -52,7 +52,6 @@ class RepairSeen(Record):
 
     in_rack: bool
     shrinks: bool
-    expected_out: float
     taken_per_year: float
     waits_per_year: float
     grown_per_year: float

@@ -17,9 +17,6 @@ from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, 
 from planner.workbook.performance import Performance, PowerCost, write_limits
 from planner.workbook.quote import Bill, Tile
 
-SHEETS = ("Quote", "Performance", "Power & cost", "Racks & fabric", "Basis")
-"""The sheets of a plan; `Basis` is for the inside."""
-
 More = Callable[[Book], None]
 """Adds a further sheet."""
 

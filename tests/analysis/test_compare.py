@@ -14,7 +14,7 @@ from planner import api
 from planner.analysis.compare import compare, read_sides, rule_rows, rules_table
 from planner.inputs import inputs_to_text
 from planner.loader import load
-from planner.report import exports
+from planner.report.exports import carrying
 from planner.report.screen import show
 from planner.report.views.comparison import view
 from planner.schema.analysis import Comparison, FigureRow, LineRow, Measure, RuleRow, RulesTable
@@ -45,7 +45,8 @@ def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     """Write a solved plan as `planner solve` does."""
     path = folder / f"{name}.plan.json"
     inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
-    path.write_bytes(exports.plan_bytes(solved(problem, *settings), inputs_to_text(inputs)))
+    plan = solved(problem, *settings)
+    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
     return path
 
 

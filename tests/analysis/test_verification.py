@@ -210,7 +210,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
     path = moved(file, tmp_path)
-    path.write_bytes(exports.plan_bytes(read_plan(file), json.dumps(carried)))
+    path.write_text(carrying(read_plan(file), json.dumps(carried)).model_dump_json())
     code, found = verified(path, "--no-solve")
     assert (code, check(found, "catalogs").result) == (3, "fails")
     assert "the plan carries others" in check(found, "catalogs").text
@@ -225,7 +225,7 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
     assert not faults(inputs, plan)
     path = tmp_path / "x.plan.json"
-    path.write_bytes(exports.plan_bytes(plan, inputs_to_text(inputs)))
+    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
     code, found = verified(path)
     assert code == 3
     (wrong,) = check(found, "bound").findings

@@ -15,7 +15,7 @@ from planner.analysis.request import ignore
 from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load
-from planner.report import exports
+from planner.report.exports import carrying
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 
@@ -86,5 +86,5 @@ def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
     """Solve a problem file and write the plan to ``path`` as `planner solve` does; return it."""
     inputs = load(Path(problem), settings=settings)
     plan = api.solve_with(inputs, api.Options())
-    path.write_bytes(exports.plan_bytes(plan, inputs_to_text(inputs)))
+    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
     return plan
