@@ -193,10 +193,10 @@ class Shown:
         Columns are named as in the JSON, where names end in their unit.
 
         Args:
-            part: which table, by its name in the JSON; by default the one that it is about.
+            part: name of the table in the JSON; by default the main one.
 
         Raises:
-            ValueError: it has no such table; those that it has are named.
+            ValueError: unknown table; the message lists the known ones.
         """
         return import_module(_SHOWS).frame(self, part)
 
@@ -205,8 +205,7 @@ _SHOWS = "planner.results"
 
 
 Prices = Literal["none", "net", "list+net", "discount", "all"]
-"""Which prices an edition shows: none, net ones, list and net ones, discounts too, or everything
-that is money, as inside."""
+"""Prices in an edition: none, net, list and net, with discounts, or all money (internal)."""
 
 AnyT = TypeVar("AnyT")
 

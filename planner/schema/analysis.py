@@ -12,7 +12,6 @@ from planner.schema import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import LimitReport, Plan, Status
 from planner.schema.prices import InCurrency
 
-COMPARISON_SCHEMA_VERSION = 1
 SideKind = Literal["plan", "problem", "workbook"]
 InMeasure = Annotated[float, InUnit("measure.unit")]
 
@@ -91,7 +90,7 @@ class LimitRow(Record):
 class Comparison(Shown, InCurrency):
     """Plans side by side; every change is against the first; ``equal`` rows are listed too."""
 
-    schema_version: int = COMPARISON_SCHEMA_VERSION
+    schema_version: int = 1
     sides: tuple[Side, ...]
     inputs: tuple[FigureRow, ...]
     lines: tuple[LineRow, ...]
@@ -102,7 +101,6 @@ class Comparison(Shown, InCurrency):
 InUnitOfGoal = Annotated[float, InUnit(of="Study")]
 InX = Annotated[float, InUnit("x_unit")]
 InY = Annotated[float, InUnit("y_unit")]
-SENSITIVITY_SCHEMA_VERSION = 1
 RowStatus = Literal[
     "optimal", "feasible", "infeasible", "unbounded", "no_solution", "invalid", "failed"
 ]
@@ -129,7 +127,7 @@ VARIED = "objective, which varies"
 class Study(Shown, InCurrency):
     """Head of every analysis; ``base``: best objective of the unchanged problem."""
 
-    schema_version: int = SENSITIVITY_SCHEMA_VERSION
+    schema_version: int = 1
     problem: str
     problem_file: str
     scenario: str | None
@@ -378,10 +376,8 @@ class Uncertain(Study):
     largest_gap: float | None = None
 
 
-VERIFICATION_SCHEMA_VERSION = 1
 CheckName = Literal["file", "figures", "limits", "catalogs", "bound"]
 CheckResult = Literal["holds", "fails", "not_checked"]
-AUDIT_SCHEMA_VERSION = 1
 
 
 class Check(Record):
@@ -396,7 +392,7 @@ class Check(Record):
 class Verification(Shown, Record):
     """A plan file, checked; ``value`` and ``bound``: proven again by ``solver``."""
 
-    schema_version: int = VERIFICATION_SCHEMA_VERSION
+    schema_version: int = 1
     plan: str
     problem: str
     result: Literal["holds", "fails"]
@@ -468,7 +464,7 @@ class Audit(Shown, Record):
     ``shortfall``: distance from the best; ``sheet_capex_usd``: with the workbook's counts.
     """
 
-    schema_version: int = AUDIT_SCHEMA_VERSION
+    schema_version: int = 1
     workbook: str
     problem: str
     edits: tuple[Edit, ...]
@@ -485,9 +481,7 @@ class Audit(Shown, Record):
     shortfall: float | None = None
 
 
-ForcedKind = Literal["storage_vendor", "gpu_type"]
 ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
-EXPLANATION_SCHEMA_VERSION = 1
 Known = Literal["solved", "no_plan", "at_its_end", "not_decided"]
 InPlanUnit = Annotated[float, InUnit("plan.objective.unit")]
 
@@ -495,7 +489,7 @@ InPlanUnit = Annotated[float, InUnit("plan.objective.unit")]
 class Forced(Record):
     """The best plan with something else forced; ``loss``: share worse than the plan."""
 
-    kind: ForcedKind
+    kind: Literal["storage_vendor", "gpu_type"]
     key: str
     label: str
     setting: tuple[str, ...]
@@ -590,7 +584,7 @@ class Without(Record):
 class Explanation(Shown, Record):
     """Why this plan, or why none; ``value`` and ``bound`` without near-optimal tolerance."""
 
-    schema_version: int = EXPLANATION_SCHEMA_VERSION
+    schema_version: int = 1
     plan: Plan
     value: InPlanUnit | None = None
     bound: InPlanUnit | None = None

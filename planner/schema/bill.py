@@ -12,7 +12,6 @@ from planner.schema import Day, Identifier, Model, PositiveWhole, Record, Text
 from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.plan import Section
 
-QUOTE_SCHEMA_VERSION = 1
 LineKind = Literal[
     "item", "service", "support", "freight", "tax", "discount", "option", "included", "subtotal",
     "total", "not_understood",
@@ -90,7 +89,7 @@ class Quoted(Record):
 class Quote(Record):
     """A quote read from a vendor's file; dates are empty where they are not clear."""
 
-    schema_version: int = QUOTE_SCHEMA_VERSION
+    schema_version: int = 1
     vendor: str
     file: str
     sha256: str
@@ -224,10 +223,8 @@ MONEY_OF_LINES, MONEY_OF_TOTALS = (
     for record in (BillLine, BillTotals)
 )
 """Fields of a line and of a sum that the customer's edition does not have."""
-BidState = Literal["meets", "breaks", "open"]
 LackKind = Literal["units", "more_units", "support", "subscription"]
 ChargeKind = Literal["service", "support", "freight", "other", "unknown", "surplus"]
-BidLot = Literal["gpu_system", "storage", "others"]
 
 
 class BidFigures(Record):
@@ -272,7 +269,7 @@ class Bid(Record):
     usd_per_unit: float
     quoted_usd: float
     rebate: float
-    state: BidState
+    state: Literal["meets", "breaks", "open"]
     rank: int | None = None
     measured: InMeasure | None = None
     figures: BidFigures | None = None
@@ -288,7 +285,7 @@ class Bid(Record):
 class Award(Record):
     """Whose offer is taken for a lot; no bid where it is bought at the book's prices."""
 
-    lot: BidLot
+    lot: Literal["gpu_system", "storage", "others"]
     bids: tuple[str, ...]
     counts: dict[str, int]
 

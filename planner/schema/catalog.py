@@ -40,7 +40,7 @@ Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
 MediaType = Literal["tlc", "qlc", "scm", "hdd"]
 Basis = Literal["nameplate", "certified", "measured"]
-"""A vendor's own figure, a floor that it was certified for, or what a benchmark has shown."""
+"""Vendor's own figure, certified floor, or benchmark result."""
 
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class Source(Model):
 
 
 class Cited(Model):
-    """A figure or table with its source, its confidence and, where it was derived, how."""
+    """A figure or table with source, confidence and derivation."""
 
     source: Identifier
     confidence: Confidence
@@ -69,7 +69,7 @@ class Cited(Model):
 
 
 class Figure(Cited, Generic[T]):
-    """A value with its source, its confidence and, where it was derived, how."""
+    """A value with source, confidence and derivation."""
 
     value: T
 
@@ -131,7 +131,7 @@ class Consumes(Model):
 
 
 class LinkEnd(Model):
-    """A transceiver at one end of links, and how many links it carries."""
+    """A transceiver at one end of links, and its number of links."""
 
     item: Identifier
     links: PositiveWhole = 1

@@ -31,13 +31,7 @@ from planner.schema import (
 from planner.schema.catalog import Precision
 
 LONGEST_S = 365 * 86_400.0
-"""The longest mean time of repair: what stays out for longer is bought anew."""
-
-
-RepairTime = Annotated[float, Unit(units.TIME, high=LONGEST_S, open_low=True)]
-
-
-StandingBy = Whole | Literal["open"]
+"""Longest mean time to repair; a unit out for longer is replaced."""
 
 
 class Repair(Model):
@@ -48,16 +42,15 @@ class Repair(Model):
     """
 
     share: PositiveShare
-    time_s: RepairTime = Field(alias="time")
+    time_s: Annotated[float, Unit(units.TIME, high=LONGEST_S, open_low=True)] = Field(alias="time")
     unit: Literal["system", "tray"] = "system"
     swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
-    spares: StandingBy = "open"
+    spares: Whole | Literal["open"] = "open"
     when_short: Literal["wait", "shrink"] = "wait"
 
 
 Stall = SecondsOrZero | Literal["derived"]
-MOST_LOCAL = 1000
-OneIn = Annotated[int, Field(ge=1, le=MOST_LOCAL)]
+OneIn = Annotated[int, Field(ge=1, le=1000)]
 MOST_EVERY = 20
 """Values of ``k`` in a list."""
 Every = (
@@ -201,7 +194,7 @@ class PowerPoints(Model):
 
     @property
     def asked(self) -> tuple[float, ...] | None:
-        """The caps that are allowed, None where every one is."""
+        """Allowed caps; None: all."""
         if self.points == "open":
             return None
         return self.points if isinstance(self.points, tuple) else (self.points,)
@@ -245,7 +238,6 @@ class Scale(Model):
         return self
 
 
-Precisions = Precision | Annotated[tuple[Precision, ...], Field(min_length=1)]
 ASSUMED_AT_GPUS = 1024
 """Job size at which an assumed rate holds, where a law of scale counts."""
 
@@ -261,14 +253,14 @@ class Training(Model):
     mfu: PositiveShare | None = None
     assumed_mfu: PositiveShare | None = None
     rate_factor: Number = 1.0
-    precision: Precisions = "bf16"
+    precision: Precision | Annotated[tuple[Precision, ...], Field(min_length=1)] = "bf16"
     active_parameters: Parameters | None = None
     model: Text | None = None
     scale: Scale | None = None
 
     @property
     def precisions(self) -> tuple[Precision, ...]:
-        """The precisions that the plan may choose from."""
+        """Allowed precisions."""
         return self.precision if isinstance(self.precision, tuple) else (self.precision,)
 
     @property
@@ -299,9 +291,6 @@ class Training(Model):
             (unknown and mfu, "with mfu an exponent needs scale.reference: the GPUs it holds at"),
         )
         return self
-
-
-BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
 
 
 class FixedInterval(Model):
@@ -347,7 +336,7 @@ class Checkpoint(Model):
     local: LocalLevel | None = None
     writers: Literal["one_replica", "all"] = "all"
     max_overlap: PositiveShare = 0.10
-    max_blocking: BlockingShare = 0.05
+    max_blocking: Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)] = 0.05
     drain_slowdown: Share = 0.0
     interval: Interval = OptimalInterval.model_construct(policy="optimal")
     keep_last: Whole = 2
@@ -369,8 +358,6 @@ class Restore(Model):
 
 
 HotShare = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?%$", examples=["2 %"])]
-HotSpares = Whole | HotShare
-PerSystem = PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_length=1)]
 
 
 class GpuRange(Model):
@@ -378,9 +365,11 @@ class GpuRange(Model):
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
-    hot_spares: HotSpares = 0
+    hot_spares: Whole | HotShare = 0
     whole: Literal["systems", "replicas"] | None = None
-    per_system: PerSystem | None = None
+    per_system: PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_length=1)] | None = (
+        None
+    )
     max_types: PositiveWhole = 1
 
     def most_of(self, sku: str) -> int | None:
@@ -467,7 +456,7 @@ class Job(Model):
 
     @property
     def options(self) -> tuple[Parallelism, ...]:
-        """The ways to spread a replica that the plan may choose from; none where none is given."""
+        """Allowed parallelism mappings; empty where none is given."""
         given = self.parallelisms
         if given is None:
             return ()
@@ -485,7 +474,7 @@ class Job(Model):
 
     @property
     def failure_rate(self) -> FailurePreset | float | None:
-        """The rate the problem gives, a preset's name or a number; None where it gives none."""
+        """Given rate, a preset's name or a number, or None."""
         if "failures" not in self.model_fields_set:
             return None
         given = self.failures
@@ -510,7 +499,7 @@ class Job(Model):
 
     @property
     def levels(self) -> LocalLevel | None:
-        """The local level of checkpoints, None where the problem does not use one."""
+        """The local level of checkpoints, None if unused."""
         local = self.checkpoint.local
         return None if local is None or local.use == "no" else local
 

@@ -382,10 +382,6 @@ class SizeReport(Shown):
     currency: Currency = USD
 
 
-SIMULATION_SCHEMA_VERSION = 1
-FailureKind = Literal["exponential", "weibull", "empirical"]
-
-
 class Estimate(Record):
     """Mean over all runs with its 95 % confidence interval, and percentiles of single runs."""
 
@@ -413,7 +409,7 @@ class LossBudget(Record):
 class FailuresAssumed(Record):
     """Law of the failures."""
 
-    kind: FailureKind
+    kind: Literal["exponential", "weibull", "empirical"]
     mean_s: float
     shape: float | None = None
     file: str | None = None
@@ -479,7 +475,7 @@ class Simulation(Shown, Record):
     """A plan's job run failure by failure many times, beside the formula's prediction."""
 
     kind: Literal["simulation"] = "simulation"
-    schema_version: int = SIMULATION_SCHEMA_VERSION
+    schema_version: int = 1
     problem: str
     problem_file: str
     scenario: str | None
@@ -492,7 +488,6 @@ class Simulation(Shown, Record):
     better: bool = False
 
 
-TELEMETRY_SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
 """Probability that the truth lies within a measured figure's range."""
 CHECKPOINT_COLUMNS: dict[str, str] = {
@@ -671,7 +666,7 @@ class Characterization(Shown, Record):
     """Checkpoints and jobs found in storage telemetry."""
 
     kind: Literal["characterization"] = "characterization"
-    schema_version: int = TELEMETRY_SCHEMA_VERSION
+    schema_version: int = 1
     traces: tuple[str, ...]
     clock: Literal["unix", "zero"]
     read_as: Literal["rate", "bytes", "counter"]

@@ -85,9 +85,6 @@ class Pue(Model):
     liquid: PueNumber
 
 
-AnyPue = PueNumber | Pue
-
-
 class Feeds(Model):
     """Feeds of the hall: remaining power when one (N+1) or half of them (2N) fail."""
 
@@ -135,7 +132,7 @@ class Site(Model):
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
-    pue: AnyPue
+    pue: PueNumber | Pue
     feeds: Feeds | None = None
     racks: Whole | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
@@ -178,13 +175,8 @@ class Site(Model):
 
 
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
-Indifference = Annotated[float, Unit(units.SHARE, high=0.1)]
-PaidYears = Annotated[float, Unit(units.NUMBER, high=50.0)]
-MOST_SPARES = 100.0
-"""Cold spares of one item for each that is in place, at most."""
-SpareShare = Annotated[float, Unit(units.SHARE, high=MOST_SPARES)]
 MoreThanOne = Annotated[float, Unit(units.NUMBER, low=1.0, high=64.0)]
-Within = Annotated[float, Unit(units.SHARE, high=0.5)]
+Indifference = Annotated[float, Unit(units.SHARE, high=0.1)]
 Price = Annotated[float, Unit(units.MONEY, open_low=True)]
 
 
@@ -206,7 +198,7 @@ class Term(Model):
     energy_basis: Literal["maximum", "typical"] = "maximum"
     colocation_usd_per_kw_month: PowerPrice = Field(default=0.0, alias="colocation")
     discount_rate: Share = 0.0
-    support_years: PaidYears | None = None
+    support_years: Annotated[float, Unit(units.NUMBER, high=50.0)] | None = None
 
 
 class ReadWrite(Model):
@@ -264,7 +256,7 @@ class Quantity(Model):
     installed: Whole = 0
     retire: bool = False
     stock: Whole | None = None
-    spares: SpareShare | None = None
+    spares: Annotated[float, Unit(units.SHARE, high=100.0)] | None = None
     required: bool = False
     exclude: bool = False
 
@@ -275,7 +267,7 @@ class Quantity(Model):
 
     @property
     def least(self) -> int:
-        """The fewest units that are to be in place."""
+        """Minimum units in place."""
         return max(self.min or 0, int(self.required)) if self.fixed is None else self.fixed
 
     @model_validator(mode="after")
@@ -309,8 +301,6 @@ class Consider(Model):
     )
 
 
-DEFAULT_INDIFFERENCE = 0.005
-"""Far below what any figure of a job is known to, and worth much money at the last watt."""
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
 Minimized = Literal[
     "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
@@ -326,7 +316,7 @@ class Objective(Model):
 
     @property
     def name(self) -> Maximized | Minimized:
-        """Which it is."""
+        """Name of the measure."""
         name = self.maximize or self.minimize
         assert name is not None
         return name
@@ -347,7 +337,7 @@ class Objective(Model):
         if self.indifference is not None:
             return self.indifference
         money = self.minimize is not None and OBJECTIVES[self.minimize].figure.money
-        return 0.0 if money else DEFAULT_INDIFFERENCE
+        return 0.0 if money else 0.005
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -386,12 +376,12 @@ class ComputeFabric(Model):
 
     @property
     def planes_allowed(self) -> tuple[int, ...]:
-        """The numbers of planes that the plan may choose from."""
+        """Allowed numbers of planes."""
         return self.planes if isinstance(self.planes, tuple) else (self.planes,)
 
     @property
     def oversubscriptions(self) -> tuple[float, ...]:
-        """The ratios that the plan may choose from."""
+        """Allowed oversubscription ratios."""
         asked = self.oversubscription
         return asked if isinstance(asked, tuple) else (asked,)
 
@@ -457,7 +447,7 @@ class Prefer(Model):
     """Vendors to buy from where it costs no more than a share of the objective."""
 
     vendors: Annotated[tuple[Text, ...], Field(min_length=1)]
-    within: Within = 0.0
+    within: Annotated[float, Unit(units.SHARE, high=0.5)] = 0.0
 
 
 class Policy(Model):
