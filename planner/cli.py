@@ -178,9 +178,9 @@ def solve(
     """
     solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
     if is_portfolio(problem):  # its page is always written
-        _refuse_given(ctx, "also", "save_model", "audience")
+        _refuse_given(ctx, "also", "save_model")
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
-        return portfolio.solve(target, solver=solver, **solving)
+        return portfolio.solve(target, audience, solver=solver, **solving)
     parts = words_of("--show", show, Part)
     write = partial(
         write_plan,

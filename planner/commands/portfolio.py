@@ -38,8 +38,15 @@ def check(problem: Path, settings: Sequence[str], scenario: str | None) -> str:
     return f"{problem}: valid; {', '.join(parts)}; {len(instance.columns)} ways to place the jobs"
 
 
-def solve(target: Target, **solving: Any) -> int:
-    """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
+def solve(target: Target, audience: str = "internal", **solving: Any) -> int:
+    """Solve a portfolio; print its plan, write its files; return the exit code.
+
+    Raises:
+        InputError: an audience other than internal and customer.
+    """
+    if audience not in ("internal", "customer"):
+        message, fix = f"--audience {audience}: not for a portfolio", "--audience customer"
+        raise InputError(Finding("portfolio", message, fix=fix))
     from planner.portfolio import api, views
 
     before = len(atomic_files.put_in_place)
@@ -47,10 +54,11 @@ def solve(target: Target, **solving: Any) -> int:
         plan = library.solve_portfolio(target.problem, scenario=target.scenario, **solving)
     if plan.runs:
         stream, folder = io.BytesIO(), target.folder or Path()
-        views.workbook(plan, stream, created_today())
-        contents = {
-            "xlsx": stream.getvalue(), "plan.json": api.to_json(plan), "html": views.page(plan),
-        }  # fmt: skip
+        inside = audience == "internal"
+        views.workbook(plan, stream, created_today(), inside=inside)
+        contents = {"xlsx" if inside else "customer.xlsx": stream.getvalue()}
+        if inside:
+            contents |= {"plan.json": api.to_json(plan), "html": views.page(plan)}
         write_all({folder / f"{target.stem}.{end}": data for end, data in contents.items()})
     text = api.to_json(plan).decode() if target.as_json else views.screen(plan, full=target.full)
     say(text, nl=False)

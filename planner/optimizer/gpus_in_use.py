@@ -119,6 +119,18 @@ class BestUse(Work):
             fine &= use.tco_usd * (1 - PRICED) <= most_usd
         return np.asarray(fine)
 
+    def _may_reach_goodput(self, use: Uses, bound: Numbers) -> Flags:
+        """Mask of ranges, by their fewest GPUs and the bound of their work, with enough goodput."""
+        least, objective = self.case.limits["min_goodput"], self.case.objective
+        if least is None or objective == "gpus":
+            return np.ones(len(bound), dtype=bool)
+        each: Numbers | float = 1.0
+        if objective == "goodput":  # more GPUs together never compute less
+            each = self.rates(use.team, use.gpus.astype(float), self.concave) * self.pflops_each
+        with np.errstate(over="ignore"):
+            most = np.exp(bound) / each
+        return np.asarray(most >= least * (1 - TOLERANCE) * (1 - ROUNDING) * use.gpus)
+
     def _try_fewer(
         self,
         use: Callable[[Places, Counts], Uses],
@@ -159,6 +171,7 @@ class BestUse(Work):
             bound[(few <= peak[place]) & (peak[place] <= many)] = np.inf
             bound = at_few if self.shrinks else bound + waited
             keep = (many - few > 1) & self._may_be_better(tried, bound, best[of])
+            keep &= self._may_reach_goodput(tried, bound)
             place, few, many, at_few = place[keep], few[keep], many[keep], at_few[keep]
 
     def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:

@@ -8,12 +8,14 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from planner import units
 from planner.schema.base import (
+    Customer,
     Date,
     Day,
     EnergyPrice,
     Identifier,
     Model,
     Money,
+    Net,
     Number,
     PositiveWhole,
     Power,
@@ -284,18 +286,18 @@ class Order(Record):
     They are in use from ``in_use_from`` on, later where a budget has money left before.
     """
 
-    period: int
+    period: Customer[int]
     arrives: int
     in_use_from: int
     date: str | None
-    site: str
+    site: Customer[str]
     item: str
-    model: str
-    category: str
-    quantity: int
-    unit_net_usd: float
-    extended_usd: float
-    support_usd_per_year: float
+    model: Customer[str]
+    category: Customer[str]
+    quantity: Customer[int]
+    unit_net_usd: Net[float]
+    extended_usd: Net[float]
+    support_usd_per_year: Net[float]
 
 
 class Standing(Record):

@@ -313,16 +313,19 @@ def _picture(plan: PortfolioPlan) -> str:
 _WIDTHS = (46.0, 16.0, 10.0, 16.0, 18.0, 18.0)
 
 
-def workbook(plan: PortfolioPlan, stream: BinaryIO, created: datetime) -> None:
+def workbook(
+    plan: PortfolioPlan, stream: BinaryIO, created: datetime, *, inside: bool = True
+) -> None:
     """Write a plan as a workbook: the plan, a live quote for each order date."""
     book = Book(stream, plan.problem, created, USD)
-    tables.add(book, "Plan", view(plan))
+    if inside:
+        tables.add(book, "Plan", view(plan))
     totals = {}
     for period in sorted({order.period for order in plan.orders}):
         totals[period] = _quote(book, plan, period)
     if totals:
         _summary(book, plan, totals)
-    if plan.standing:
+    if inside and plan.standing:
         tables.add(book, "In place", [Heading("Units in place"), _standing(plan)])
     book.close()
 

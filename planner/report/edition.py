@@ -12,6 +12,8 @@ from functools import cache, reduce
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
+from pydantic import BaseModel
+
 from planner.currency import USD, Currency, Money
 from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
@@ -51,7 +53,7 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
 
 
 @cache
-def visible(model: type[PlanModel]) -> Mapping[str, Prices]:
+def visible(model: type[BaseModel]) -> Mapping[str, Prices]:
     """The fields of a part of a plan that may leave, with the prices each of them needs."""
     marks = {
         name: next((mark for mark in info.metadata if isinstance(mark, Visible)), None)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
+import zipfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import planner
 from planner import shipped
@@ -15,12 +20,13 @@ from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
 from planner.optimizer import solvers
-from planner.portfolio import analysis, api
+from planner.portfolio import analysis, api, views
 from planner.portfolio.check import faults
 from planner.portfolio.model import Program
 from planner.portfolio.periods import Averaged, block_starts
-from planner.portfolio.schema import PortfolioPlan
+from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
+from planner.report.edition import visible
 from planner.sources import is_portfolio
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
@@ -602,3 +608,41 @@ def test_share_of_the_rate_by_a_spread_is_verified(tmp_path: Path) -> None:
         return plan.value
 
     assert value(0.9) == pytest.approx(0.9 * value(1.0), rel=1e-6)
+
+
+def test_the_customers_workbook_holds_marked_fields_of_orders_and_nothing_else(
+    growing: tuple[Path, PortfolioPlan],
+) -> None:
+    """Words in every text of the plan: only those of its orders' open fields are in the file."""
+    plan = growing[1]
+
+    def planted(model: Any, place: str = "") -> Any:
+        changes: dict[str, Any] = {}
+        for name in type(model).model_fields:
+            value, here = getattr(model, name), f"{place}{name}"
+            if isinstance(value, str) and name not in ("category", "status"):
+                changes[name] = f"Quince_{here}"
+            elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
+                changes[name] = tuple(planted(each, f"{here}.") for each in value)
+            elif isinstance(value, tuple) and value and isinstance(value[0], str):
+                changes[name] = (f"Quince_{here}",)
+        return model.model_copy(update=changes)
+
+    stream = io.BytesIO()
+    views.workbook(planted(plan), stream, datetime(2026, 3, 1), inside=False)
+    with zipfile.ZipFile(stream) as archive:
+        text = "".join(archive.read(part).decode() for part in archive.namelist())
+    found = set(re.findall(r"Quince_[\w.]+", text))
+    allowed = {f"Quince_orders.{name}" for name in visible(Order)}
+    assert found <= allowed | {"Quince_problem", "Quince_money.start"}
+    assert "Quince_orders.model" in found
+    assert 'state="hidden"' not in text and 'name="Plan"' not in text
+
+
+def test_the_customer_gets_one_file(tmp_path: Path, growing: tuple[Path, PortfolioPlan]) -> None:
+    path = growing[0]
+    done = ran(*f"solve {path} --audience customer -q -o {tmp_path}".split())
+    assert done.code == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["problem.customer.xlsx"]
+    refused = ran(*f"solve {path} --audience partner -o {tmp_path}".split())
+    assert refused.code == 2 and "--audience customer" in refused.err
