@@ -105,13 +105,6 @@ def test_each_proposal_is_tried_like_a_user_would(small: str) -> None:
 # --keep and --weight.
 
 
-def test_a_single_change_with_what_asks_for_it(small: str) -> None:
-    (single,) = why(*tight(small)).changes
-    assert (single.path, single.from_text, single.to_text) == (GPUS, "480", "320")
-    assert single.not_enough_text == "321"
-    assert [limit.path for limit in single.because] == [MONEY]
-
-
 @pytest.mark.parametrize("kept", [(GPUS, MONEY), (GPUS, POWER), (GPUS, MONEY, POWER)])
 def test_where_all_that_helps_is_kept_nothing_is_proposed(
     kept: tuple[str, ...], small: str
