@@ -69,7 +69,6 @@ def test_four_racks_hold_four_replicas_and_the_rest_stands_idle() -> None:
     job = plan.jobs[0]
     assert (job.gpus_used, job.replicas, job.systems_used, job.idle_gpus) == (256, 4, 4, 32)
     assert job.usable_gpus_by_type == {"gpu": 64}
-    assert "idle GPUs in systems in use 32 GPUs" in " ".join(whole(plan).split())
 
 
 def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:

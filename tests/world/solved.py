@@ -86,5 +86,5 @@ def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
     """Solve a problem file and write the plan to ``path`` as `planner solve` does; return it."""
     inputs = load(Path(problem), settings=settings)
     plan = api.solve_with(inputs, api.Options())
-    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
+    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json(indent=2))
     return plan
