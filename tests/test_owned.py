@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.report.views.plan import whole
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
@@ -64,14 +63,6 @@ def test_idle_systems_draw_power_and_need_no_fabric() -> None:
     assert [(fabric.endpoints, fabric.serves) for fabric in plan.fabrics] == [(4, ("big",))]
     assert plan.totals is not None
     assert (plan.totals.gpus, plan.totals.it_power_kw) == (32, pytest.approx(61))
-
-
-def test_fixed_counts_what_is_there_and_is_named() -> None:
-    plan = solved(owner(fixed=2, max=None))
-    assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (2, 2)
-    assert "2 units, exactly 2" in whole(plan)
-    more = solved(owner(fixed=3, max=None))
-    assert (line(more, "gpu").quantity, line(more, "gpu").purchased) == (3, 1)
 
 
 def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:

@@ -88,24 +88,6 @@ def test_what_is_bought(count: int, sold: dict[str, Any], bought: int) -> None:
     assert replace(PLAIN, **sold).purchased(count) == bought
 
 
-def test_a_plan_buys_in_packs_with_spares() -> None:
-    request = Request(minimize="cost")
-    request.more |= {
-        "targets": {"min_gpus": 24},
-        "spares": {"gpu_system": 0.25, "storage": 0.5},
-        "items": {"box": {"installed": 1}},
-    }
-    request.prices["gpu"]["pack"] = 2
-    plan = solve(inputs_of(request.case()), explain=False)
-    lines = {line.sku: line for line in plan.lines}
-    gpu, box = lines["gpu"], lines["box"]
-    assert (gpu.quantity, gpu.spares, gpu.pack, gpu.purchased) == (3, 1, 2, 4)
-    assert (box.quantity, box.spares, box.installed, box.purchased) == (2, 1, 1, 2)
-    assert plan.totals is not None
-    assert plan.totals.capex_usd == pytest.approx(4 * 100_000 + 2 * 10_000)
-    assert plan.totals.it_power_kw == pytest.approx(3 * 10 + 2 * 5)  # spares stand in no rack
-
-
 def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
     request = Request(maximize="gpus")
     request.more["items"] = {"gpu": {"stock": 3}}
