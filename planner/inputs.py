@@ -19,7 +19,7 @@ from planner.figures import Figure as PlanFigure
 from planner.limits import of_group
 from planner.paths import CATALOG, PRICES, DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
-from planner.schema.base import CANONICAL, with_field
+from planner.schema import CANONICAL, with_field
 from planner.schema.catalog import Category, Family, Figure, Item, Precision, Source
 from planner.schema.job import Job
 from planner.schema.prices import Discount, Price

@@ -31,18 +31,19 @@ from planner.loader.prices import today
 from planner.report.exports import carrying
 from planner.schema.analysis import (
     Alternatives,
+    Audit,
     Comparison,
+    Explanation,
     Frontier,
     RulesTable,
     SweepTable,
     Tornado,
     Uncertain,
+    Verification,
 )
 from planner.schema.bill import Bids
-from planner.schema.explanation import Audit, Explanation, Verification
-from planner.schema.operation import SizeReport
+from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
-from planner.schema.telemetry import Simulation
 from planner.size import size_report
 from planner.sources import (
     File,

@@ -29,22 +29,23 @@ from planner.report.views import (
 )
 from planner.report.views import plan as plan_view
 from planner.report.words import clean
+from planner.schema import Record
 from planner.schema.analysis import (
     Alternatives,
+    Audit,
     Comparison,
+    Explanation,
     Frontier,
     RulesTable,
     Series,
     Sweep,
     Tornado,
     Uncertain,
+    Verification,
 )
-from planner.schema.base import Record
 from planner.schema.bill import Bids
-from planner.schema.explanation import Audit, Explanation, Verification
-from planner.schema.operation import SizeReport
+from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import Plan
-from planner.schema.telemetry import Characterization, Simulation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ import pytest
 from planner import api
 from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
+from planner.schema.operation import JobSimulated
 from planner.schema.plan import Plan
-from planner.schema.telemetry import JobSimulated
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels

@@ -11,7 +11,7 @@ from openpyxl.workbook import Workbook
 from planner import shipped
 from planner.levers import levers
 from planner.loader import load
-from planner.schema.explanation import Explanation, Marginal
+from planner.schema.analysis import Explanation, Marginal
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
 from tests.report.hostile import TEXTS, lay_out

@@ -13,7 +13,7 @@ from planner.infeasible import Decision, Oracle, off
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers
 from planner.optimizer.search import Effort
-from planner.schema.explanation import Explanation
+from planner.schema.analysis import Explanation
 from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written

@@ -15,7 +15,7 @@ from planner.inputs import Inputs
 from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from planner.schema.base import Identifier
+from planner.schema import Identifier
 from planner.schema.problem import Problem
 
 PROBLEM = """\

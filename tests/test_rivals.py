@@ -14,7 +14,7 @@ from planner.inputs import Inputs
 from planner.report.screen import show
 from planner.report.views.explain import view
 from planner.report.views.plan import whole
-from planner.schema.explanation import Explanation
+from planner.schema.analysis import Explanation
 from planner.schema.plan import Plan, StorageOption, StorageOptions
 from planner.schema.problem import Quantity
 from tests.test_exactness import inputs_of

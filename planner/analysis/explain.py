@@ -18,7 +18,7 @@ from planner.optimizer.optimise import fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
 from planner.plan.limits import binding
-from planner.schema.explanation import Explanation, Known, Marginal, Moved, NextStep, Without
+from planner.schema.analysis import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.units import QuantityError
 

@@ -18,8 +18,7 @@ from planner.analysis.compare import read_sides
 from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
-from planner.schema.plan import Plan
-from planner.schema.telemetry import (
+from planner.schema.operation import (
     Estimate,
     FailuresAssumed,
     IntervalTried,
@@ -29,6 +28,7 @@ from planner.schema.telemetry import (
     RepairSeen,
     Simulation,
 )
+from planner.schema.plan import Plan
 from planner.simulation.job import (
     Array,
     JobRun,

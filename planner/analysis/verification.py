@@ -27,7 +27,7 @@ from planner.optimizer.proof import needed_products, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import exports
-from planner.schema.explanation import Audit, Check, CheckName, Verification
+from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (

@@ -29,7 +29,7 @@ from planner.optimizer.bill import bill
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import bounds_with, fitted
-from planner.schema.explanation import BreakEven, Forced, Item, ItemKind, WhyNot
+from planner.schema.analysis import BreakEven, Forced, Item, ItemKind, WhyNot
 from planner.schema.plan import Plan
 
 SAME = 1e-9

@@ -15,7 +15,7 @@ from planner.currency import Currency
 from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, OBJECTIVES, STATED, UNSTATED, Stated
 from planner.inputs import NOTHING_ASKED, Inputs, needs, once_for_each
 from planner.limits import SUPPLIES
-from planner.schema.base import Bandwidth
+from planner.schema import Bandwidth
 from planner.schema.catalog import Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Site

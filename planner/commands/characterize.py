@@ -13,11 +13,11 @@ from planner.commands.deliver import draw
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.schema.telemetry import Characterization
+from planner.schema.operation import Characterization
 from planner.sources import File, file_path
 
 if TYPE_CHECKING:
-    from planner.schema.telemetry import Calibration, JobFound
+    from planner.schema.operation import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
 _OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")

@@ -19,7 +19,7 @@ from planner.inputs import Inputs
 from planner.loader import load_with_findings, scenario_names
 from planner.loader.catalogs import FAILURES, implausible
 from planner.paths import job_path
-from planner.schema.base import Model
+from planner.schema import Model
 from planner.schema.problem import Problem
 
 _MOST_SHOWN = 20

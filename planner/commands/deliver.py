@@ -18,8 +18,8 @@ from planner.report.blocks import Heading
 from planner.report.edition import Audience, for_audience
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of
+from planner.schema import Prices
 from planner.schema.analysis import Comparison, Frontier, Sweep
-from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.terminal import coloured, say, show_progress
 

@@ -15,7 +15,7 @@ from planner.inputs import Document
 from planner.loader import yaml12
 from planner.paths import DataPath, dotted
 from planner.removed import setting_successor
-from planner.schema.base import Unit
+from planner.schema import Unit
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileLine = tuple[str, int | None]

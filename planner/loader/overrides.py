@@ -22,7 +22,7 @@ from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
 from planner.paths import CATALOG, PRICES, DataPath
 from planner.removed import setting_successor
-from planner.schema.base import CANONICAL, Model, Unit
+from planner.schema import CANONICAL, Model, Unit
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 

@@ -33,7 +33,7 @@ from planner.portfolio.schema import (
     PortfolioPlan,
     TrainingJob,
 )
-from planner.schema.base import CANONICAL
+from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term

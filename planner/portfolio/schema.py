@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from planner import units
-from planner.schema.base import (
+from planner.schema import (
     Customer,
     Date,
     Day,

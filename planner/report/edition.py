@@ -2,7 +2,7 @@
 
 Inside everything is shown. A partner sees net prices and discounts, a customer net prices, list and
 net ones, or none. What leaves the house is marked in the schema, field by field (`Visible` of
-`planner.schema.base`); what has no mark is left out.
+`planner.schema`); what has no mark is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from planner.currency import USD, Currency, Money
 from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
-from planner.schema.base import InUnit, PlanModel, Prices, Record, Visible
+from planner.schema import InUnit, PlanModel, Prices, Record, Visible
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
 from planner.schema.prices import ShownIn
 

@@ -37,8 +37,8 @@ from planner.report.edition import (
     restated,
 )
 from planner.report.words import clean
+from planner.schema import Prices
 from planner.schema.analysis import Column as SweepColumn
-from planner.schema.base import Prices
 from planner.schema.bill import (
     MONEY_OF_LINES,
     MONEY_OF_TOTALS,

@@ -20,9 +20,8 @@ from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
 from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
-    from planner.schema.analysis import Study
-    from planner.schema.explanation import Breach
-    from planner.schema.telemetry import Measured
+    from planner.schema.analysis import Breach, Study
+    from planner.schema.operation import Measured
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from planner.schema import Day, Identifier, Model, PositiveWhole, Record, Text
 from planner.schema.analysis import InMeasure, Measure, Study
-from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
 from planner.schema.plan import Section
 
 QUOTE_SCHEMA_VERSION = 1

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from planner.schema.base import (
+from planner.schema import (
     Bandwidth,
     Capacity,
     Compute,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner import units
-from planner.schema.base import (
+from planner.schema import (
     BandwidthOrZero,
     CapacityOrZero,
     Identifier,

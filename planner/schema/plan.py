@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.currency import USD, Currency
-from planner.schema.base import (
+from planner.schema import (
     Customer,
     Discounted,
     InItsUnit,

@@ -14,7 +14,7 @@ from pydantic import (
 
 from planner import currency
 from planner.currency import USD, Currency
-from planner.schema.base import (
+from planner.schema import (
     CANONICAL,
     Customer,
     Date,

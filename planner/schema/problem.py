@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from planner import units
 from planner.currency import USD, Currency
 from planner.figures import OBJECTIVES
-from planner.schema.base import (
+from planner.schema import (
     Bandwidth,
     BandwidthOrZero,
     Days,

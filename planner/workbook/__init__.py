@@ -9,7 +9,7 @@ from typing import BinaryIO
 from planner.figures import FIGURES
 from planner.report.edition import PRICES, Audience, for_audience, restated
 from planner.report.words import MW_FROM_KW
-from planner.schema.base import Prices
+from planner.schema import Prices
 from planner.schema.plan import Plan
 from planner.workbook import quote, tables
 from planner.workbook.book import Book, Place, Sheet

@@ -36,8 +36,8 @@ from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import exports
 from planner.report.edition import restated
+from planner.schema.analysis import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.catalog import Item
-from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan

@@ -11,7 +11,7 @@ from planner.report.edition import Entry, list_price
 from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
 from planner.report.words import product
-from planner.schema.base import Prices
+from planner.schema import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import (

@@ -12,7 +12,7 @@ from planner.analysis.variants import Best
 from planner.api import Options
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers, read
-from planner.schema.explanation import Marginal, Moved
+from planner.schema.analysis import Marginal, Moved
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import best
 from tests.world.solved import solve

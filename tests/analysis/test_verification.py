@@ -30,7 +30,7 @@ from planner.optimizer.proof import SecondProof
 from planner.plan import assemble
 from planner.report import exports
 from planner.report.exports import carrying
-from planner.schema.explanation import Check, CheckResult, Verification
+from planner.schema.analysis import Check, CheckResult, Verification
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.commands import ran

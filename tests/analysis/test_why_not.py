@@ -15,7 +15,7 @@ from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.inputs import Inputs, changed
 from planner.loader import load
-from planner.schema.explanation import Item, WhyNot
+from planner.schema.analysis import Item, WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
 from planner.schema.problem import Quantity

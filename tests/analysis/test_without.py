@@ -16,7 +16,7 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.report.screen import show
 from planner.report.views.explain import view
-from planner.schema.explanation import Explanation, Without
+from planner.schema.analysis import Explanation, Without
 from tests.world.files import CATALOG, FILES, PROBLEM
 
 CURVE = """\

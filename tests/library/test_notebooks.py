@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import planner
-from planner.schema.base import Shown
+from planner.schema import Shown
 from tests.world.scripts import script
 
 notebooks = script("make_notebooks")

@@ -12,8 +12,8 @@ from planner.analysis.simulation import SimulationOptions, study
 from planner.report import exports
 from planner.report.screen import show
 from planner.report.views import checks
+from planner.schema.operation import LossBudget, Simulation
 from planner.schema.plan import Plan
-from planner.schema.telemetry import LossBudget, Simulation
 from tests.world.commands import ran
 from tests.world.files import FILES
 from tests.world.solved import write_plan

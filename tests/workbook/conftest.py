@@ -11,7 +11,7 @@ from pathlib import Path
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.report.edition import Audience
-from planner.schema.base import Prices
+from planner.schema import Prices
 from planner.schema.plan import Plan
 from planner.workbook import write
 from planner.workbook.book import Book, Input

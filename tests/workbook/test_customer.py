@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from planner.report.edition import Audience, for_audience, visible
 from planner.report.exports import bill, bill_csv, bill_json
 from planner.report.page import report
-from planner.schema.base import PlanModel, Prices
+from planner.schema import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from tests.workbook.conftest import made
 from tests.workbook.office import to_read

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.schema.explanation import Audit
+from planner.schema.analysis import Audit
 from planner.workbook import write
 from planner.workbook.audit import audit
 from planner.workbook.book import Book

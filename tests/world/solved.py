@@ -16,7 +16,7 @@ from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load
 from planner.report.exports import carrying
-from planner.schema.explanation import Explanation
+from planner.schema.analysis import Explanation
 from planner.schema.plan import Plan
 
 DENSE_HALL = Path(__file__).parents[1] / "data" / "hall_10MW.yaml"

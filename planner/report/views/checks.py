@@ -22,10 +22,17 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import restated
-from planner.schema.explanation import Audit, Edit, Verification
-from planner.schema.operation import ApplianceRow, ModeReport, RuleRow, SizeReport
+from planner.schema.analysis import Audit, Edit, Verification
+from planner.schema.operation import (
+    ApplianceRow,
+    IntervalTried,
+    JobSimulated,
+    ModeReport,
+    RuleRow,
+    Simulation,
+    SizeReport,
+)
 from planner.schema.plan import Plan
-from planner.schema.telemetry import IntervalTried, JobSimulated, Simulation
 
 # A plan file.
 

@@ -20,7 +20,7 @@ from planner.report.blocks import (
 )
 from planner.report.edition import decided_lines
 from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
-from planner.schema.explanation import Explanation, Forced, Item, Marginal, Moved, WhyNot
+from planner.schema.analysis import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED
 
 _SAME, _SMALL = 5e-6, 5e-7

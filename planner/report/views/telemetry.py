@@ -32,7 +32,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.exports import COMPRESSION, csv_text
-from planner.schema.telemetry import (
+from planner.schema.operation import (
     CHECKPOINT_COLUMNS,
     CONFIDENCE,
     Calibration,
