@@ -71,5 +71,5 @@ SETTINGS = {
 def setting_successor(steps: Sequence[str | int]) -> str | None:
     """The successor of a removed setting by its place in a file, else None."""
     names = [str(step) for step in steps if not str(step).isdigit()]
-    of_item = [*names[:1], *names[2:]] if len(names) > 2 else []  # the second step is an item's id
+    of_item = [names[0], *names[2:]] if names[0] in ("items", "prices") else names  # without its id
     return SETTINGS.get(".".join(names)) or SETTINGS.get(".".join(of_item))

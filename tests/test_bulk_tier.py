@@ -145,17 +145,6 @@ def test_draws_reach_ingest_both_items_and_no_plan() -> None:
     assert tight >= {"bulk_capacity", "bulk_read"}
 
 
-def test_flash_is_not_bought_for_what_is_in_bulk() -> None:
-    plan = drawn(3).plan
-    job = plan.jobs[0]
-    assert job.bulk is not None
-    assert job.checkpoints_held == 3
-    assert job.bulk.archives_tb == pytest.approx(20.0)
-    assert job.bulk.needed_tb == pytest.approx((job.bulk.dataset_tb + 20.0) / FILL)
-    assert job.storage_families == ("files",)
-    assert sum(line.nameplate_read_gb_per_s for line in plan.lines if line.bulk_tb) == 0.0
-
-
 def test_verifier_refuses_too_little_bulk() -> None:
     draw = drawn(3)
     plan = draw.plan

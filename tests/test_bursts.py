@@ -143,18 +143,6 @@ def test_draws_fill_buffers_recover_late_and_mix() -> None:
     assert "burst_recovery" in tight
 
 
-def test_a_checkpoint_that_fits_the_window_drains_at_burst_rate() -> None:
-    draw = Draw(0)
-    draw.size_gb, draw.fast, draw.capex_usd, draw.mode = 1200.0, 40.0, 5e6, "async"
-    draw.usd["buffered"] = 60_000.0
-    job = draw.plan.jobs[0]
-    assert job.burst is not None
-    assert job.write_limited_by == "clients" or job.drain_s == pytest.approx(
-        1200.0 / job.burst.delivered_write_gb_per_s
-    )
-    assert job.burst.recovery_s <= job.interval_s * (1 + 1e-6)
-
-
 def test_units_that_may_be_down_leave_no_bursts() -> None:
     inputs = Draw(1).inputs()
     storage = inputs.problem.storage.model_copy(update={"tolerate_down": 1})

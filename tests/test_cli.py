@@ -53,14 +53,6 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runner:
 # Help and version.
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_of_everything(run: Runner, command: tuple[str, ...]) -> None:
-    ran = run(*command, "--help")
-    assert (ran.code, ran.err) == (0, "")
-    assert "Usage: " in ran.out
-    assert "\x1b" not in ran.out
-
-
 def leaves(command: Any, words: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield every command with its parameters."""
     for name, child in getattr(command, "commands", {}).items():

@@ -20,23 +20,6 @@ def solved(*settings: str) -> Plan:
     return solved_once("hall_10MW", *settings)
 
 
-NO_LIMITS = (
-    "site={pue: 1.2}",
-    "budget={}",
-    "objective={minimize: cost}",
-    "consider.gpu_systems=[nvidia_dgx_h100]",
-    "network={}",
-)
-
-
-def test_capacity_knows_no_limit_but_the_given_ones() -> None:
-    plan = solved(*NO_LIMITS, "jobs.0.dataset='2000 PB'", "consider.storage_families=[weka_nitro]")
-    assert plan.status == "optimal"
-    assert plan.totals is not None
-    assert plan.totals.usable_tb is not None
-    assert plan.totals.usable_tb >= 2_000_000 / 0.85
-
-
 def system(name: str, gpus: int) -> Item:
     return Item.model_validate(
         {

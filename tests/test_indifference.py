@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planner.plan.notes import verdict
 from planner.report.views import plan as plan_view
 from planner.report.views.plan import whole
 from planner.schema.plan import Plan
@@ -124,21 +123,6 @@ def test_a_plan_to_be_built_has_none() -> None:
     assert "goodput" not in codes(plan)
 
 
-def test_storage_of_more_than_a_tenth_is_told() -> None:
-    _, plan = failing(1e-5)
-    assert plan.totals is not None and plan.totals.capex_usd is not None
-    share = plan.totals.capex_by_section_usd["Storage"] / plan.totals.capex_usd
-    assert ("storage" in codes(plan)) == (share > 0.1)
-    dear = {**plan.totals.capex_by_section_usd, "Storage": 0.2 * plan.totals.capex_usd}
-    totals = plan.totals.model_copy(update={"capex_by_section_usd": dear})
-    (said,) = [
-        each
-        for each in verdict(plan.model_copy(update={"totals": totals}))
-        if each.code == "storage"
-    ]
-    assert said.text.startswith("storage is 20 % of capex: ")
-
-
 def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
     request = Request(maximize="useful_gpus")
     request.site["it_power"] = "50 MW"
@@ -146,16 +130,3 @@ def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
     plan = solve(inputs_of(request.case()), explain=False)
     assert any(each.name == "min_goodput" and each.binding for each in plan.limits)
     assert "supply" not in codes(plan)
-
-
-def test_most_gpus_nearly_reached_leaves_supply_unused() -> None:
-    _, plan = failing(1e-5)
-    limit = plan.limits[0].model_copy(
-        update={"name": "gpus_max", "sense": "<=", "value": 993.0, "limit": 1000.0,
-                "binding": False}
-    )  # fmt: skip
-    power = limit.model_copy(update={"name": "it_power", "value": 1.0, "limit": 10.0})
-    for value, told in ((993.0, False), (900.0, True)):
-        held = limit.model_copy(update={"value": value})
-        seen = plan.model_copy(update={"limits": (held, power)})
-        assert any(each.code == "supply" for each in verdict(seen)) == told

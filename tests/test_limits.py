@@ -151,12 +151,6 @@ def test_a_target_that_more_gpus_would_miss_binds(maximize: str, gpus: int | Non
     assert binding(request) == {"min_goodput"}
 
 
-def test_a_target_that_fixed_systems_would_miss_binds() -> None:
-    request = hall(targets={"min_goodput": 0.9})
-    request.more["items"]["gpu"] = {"fixed": 120}
-    assert "min_goodput" in binding(request)
-
-
 def test_what_storage_must_reach_for_more_gpus_binds() -> None:
     request = hall()
     request.job["ingest_per_gpu"] = "0.01 GB/s"

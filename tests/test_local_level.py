@@ -132,15 +132,6 @@ def test_the_level_leaves_storage_little_to_do() -> None:
     assert near.interval_s < alone.interval_s
 
 
-def test_what_needs_storage_follows_from_classes_and_copies() -> None:
-    both, one = local_of(solved()), local_of(solved("one_copy"))
-    assert both.remote_share == pytest.approx(0.03)
-    assert one.remote_share == pytest.approx(0.78)
-    levels = {each.name: each.level for each in both.classes}
-    assert levels == {"software": "local", "gpu": "local", "node": "local", "rack": "remote"}
-    assert {each.name for each in one.classes if each.level == "local"} == {"software"}
-
-
 JOB = "jobs.frontier-1t"
 LOCAL = f"{JOB}.checkpoint.local"
 

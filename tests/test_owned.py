@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner import shipped
 from planner.errors import InputError
-from planner.loader import load
-from planner.report.views.plan import whole
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
@@ -68,14 +65,6 @@ def test_idle_systems_draw_power_and_need_no_fabric() -> None:
     assert (plan.totals.gpus, plan.totals.it_power_kw) == (32, pytest.approx(61))
 
 
-def test_fixed_counts_what_is_there_and_is_named() -> None:
-    plan = solved(owner(fixed=2, max=None))
-    assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (2, 2)
-    assert "2 units, exactly 2" in whole(plan)
-    more = solved(owner(fixed=3, max=None))
-    assert (line(more, "gpu").quantity, line(more, "gpu").purchased) == (3, 1)
-
-
 def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:
     request = owner(installed=4, max=4)
     del request.items[2]
@@ -86,20 +75,6 @@ def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:
     assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (4, 2)
     assert plan.fabrics[0].endpoints == 4
     assert plan.idle[0].reason == "gpus.max of the job 'train' is 16"
-
-
-def test_excluded_and_forbidden_units_stand_there() -> None:
-    request = owner(exclude=True)
-    (idle,) = solved(request).idle
-    assert (idle.reason, idle.fix.split(";")[0]) == (
-        "excluded by items",
-        "take away items.gpu.exclude",
-    )
-    request = owner()
-    request.items[0]["vendor"] = "Omega"
-    request.more["policy"] = {"forbid_vendors": ["Omega"]}
-    (idle,) = solved(request).idle
-    assert idle.fix.startswith("take Omega out of policy.forbid_vendors")
 
 
 @pytest.mark.parametrize("key", ["fixed", "max"])
@@ -232,16 +207,6 @@ def test_storage_whose_clusters_cannot_be_had_is_left_out() -> None:
     del request.items[2]["consumes"]["it_power"]
     reasons = {entry.sku: entry.reason for entry in solved(request).not_considered}
     assert reasons == {"box": "its clusters need joint, whose power draw nobody states"}
-
-
-def test_a_plan_of_many_ha_pairs_is_several_clusters() -> None:
-    """NetApp: 12 HA pairs are the most of a cluster, not of a plan."""
-    settings = ("consider.storage_families=[netapp_ontap]", "items.netapp_aff_a90={min: 13}")
-    inputs = load(shipped.problem_files()["10MW"], settings=settings)
-    plan = solve(inputs, explain=False)
-    counts = {each.sku: each.quantity for each in plan.lines if each.parent is None}
-    assert counts["netapp_aff_a90"] >= 13
-    assert counts["cisco_9336c_fx2"] == 2 * -(-counts["netapp_aff_a90"] // 12)
 
 
 def test_an_items_own_spare_share_replaces_its_categorys() -> None:

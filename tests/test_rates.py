@@ -67,14 +67,6 @@ def test_an_assumption_for_unmeasured_types_needs_a_class_of_models() -> None:
         solved("{mfu: 40 %, assumed_mfu: 30 %}", "nvidia_dgx_h100")
 
 
-def test_a_type_without_a_measured_rate_is_left_out() -> None:
-    training = "{tokens: 1.4 T, model: llama3.1_405b, precision: bf16}"
-    plan = solved(training, "nvidia_dgx_h100, nvidia_dgx_b300")
-    assert plan.status == "optimal"
-    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
-    assert "a measured rate of llama3.1_405b" in reasons["nvidia_dgx_b300"]
-
-
 # The page of predictions beside what is published: kept in step, blind, with its misses.
 
 
@@ -86,11 +78,6 @@ RUNS = {f"{run.system}-{run.precision}-{run.gpus}": run for run in truth.RUNS}
 def test_the_page_is_what_is_computed() -> None:
     page = Path(truth.PAGE).read_text("utf-8")
     assert page == truth.page(), "run python scripts/make_truth.py"
-
-
-def test_eight_systems_at_least_are_predicted() -> None:
-    assert len({(run.system, run.precision, run.gpus) for run in truth.RUNS}) >= 8
-    assert len({run.system for run in truth.RUNS}) == 5
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.operation import ShrunkPlan
@@ -169,38 +168,7 @@ def test_the_figures_by_hand() -> None:
     assert repair.availability == pytest.approx(left)
 
 
-def test_fewer_replicas_than_must_run_wait() -> None:
-    """Where the memory of GPUs needs most of the replicas a plan is close to one that waits."""
-    tight = request()
-    tight.job["parallelism"]["min_replicas"] = 8
-    plan = solve(inputs_of(tight.case()), explain=False)
-    assert told(plan).least_replicas == 8
-    assert told(plan).stopped_h_per_year > 1.0
-    assert plan.jobs[0].useful_gpus < by_hand()[1].jobs[0].useful_gpus
-
-
 # Plan and simulation.
-
-
-def simulated(plan: Plan, **options: Any) -> Any:
-    plain = {"replications": 200, "length_s": 400 * DAY_S, "intervals": False}
-    return study(plan, SimulationOptions(**(plain | options)))
-
-
-@pytest.mark.exhaustive(keep=4, most=14)
-@pytest.mark.parametrize("seed", range(45))
-def test_random_plans_keep_what_they_state(seed: int) -> None:
-    try:
-        plan = solve(inputs_of(mixed(seed)), explain=False)
-    except InputError:
-        return
-    if not plan.jobs or plan.jobs[0].mode == "sync":
-        return
-    found = simulated(plan, length_s=300 * DAY_S).jobs[0]
-    assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-6)
-    room = 2.0 * (found.goodput.high - found.goodput.mean) + 0.003 * found.predicted
-    expected = found.predicted + plan.jobs[0].goodput_understated
-    assert found.goodput.mean == pytest.approx(expected, abs=room)
 
 
 # What is refused, and what is caught.

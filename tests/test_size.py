@@ -1,6 +1,5 @@
 """`planner size` against hand arithmetic: checkpoints, intervals, rules, appliances, errors."""
 
-import json
 import math
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from planner.errors import InputError
 from planner.loader import load
 from planner.schema.operation import ApplianceRow, RuleRow, SizeReport
 from planner.size import size_report
-from tests.world.commands import ran
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, store
 from tests.world.solved import DENSE_HALL
@@ -204,32 +202,6 @@ def test_no_number_to_size_for(
         sized(seed, gpus, *settings)
     finding = caught.value.findings[0]
     assert finding.code == code and finding.fix
-
-
-UNITS = (
-    "_gb", "_tb", "_s", "_gb_per_s", "_mb_per_s_per_gpu", "_tb_per_day", "_kw", "_usd", "_share",
-    "gpus", "systems", "replicas", "gpus_bought", "racks", "units", "per_gpu_day", "fan_out",
-    "gpus_per_system",
-)  # fmt: skip
-
-
-def test_json_holds_the_same_numbers_with_their_units() -> None:
-    data = json.loads(ran("size", str(MAIN), "--gpus", "3072", "--json").out)
-    assert data.pop("currency")["code"] == "USD"
-    assert data["cluster"]["gpus"] == 3072
-    light = next(row for row in data["rules"] if row["rule"] == "light")
-    units = {row["item"]: row["units"] for row in light["appliances"]}
-    assert units["ddn_ai400x2"] == 36
-    for key, value in _numbers(data):
-        assert key.endswith(UNITS), f"{key} = {value} has no unit"
-
-
-def _numbers(data: object, key: str = "") -> list[tuple[str, float]]:
-    if isinstance(data, dict):
-        return [pair for name, value in data.items() for pair in _numbers(value, name)]
-    if isinstance(data, list):
-        return [pair for value in data for pair in _numbers(value, key)]
-    return [(key, data)] if isinstance(data, int | float) and not isinstance(data, bool) else []
 
 
 BULK = (

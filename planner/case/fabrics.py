@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from planner.case.figures import at_least
+from planner.case.bounds import Bounds
 from planner.case.items import System, Terms
-from planner.case.job import ROUNDING
 from planner.case.model import (
-    AtLeast,
     Case,
     Ceil,
     Fabric,
@@ -48,103 +45,6 @@ NO_LINK = Link.model_construct(cable="", links=1, switch_end=None, system_end=No
 
 
 Term = tuple[float, str]
-Majorant = tuple[dict[str, float], float]
-"""Factors of the offers' units, and a constant."""
-
-# Upper bounds of counts, which keep fabrics small.
-
-
-@dataclass
-class Bounds:
-    """Upper bounds of the counts of a case; ``tops`` are the most units of each offer."""
-
-    tops: dict[str, int]
-    weights: list[tuple[float, dict[str, float]]]
-    majorants: dict[str, Majorant] = field(default_factory=dict)
-
-    @classmethod
-    def of_case(cls, case: Case, tops: dict[str, int]) -> Bounds:
-        """The bounds of a case whose offers have at most ``tops`` units."""
-        limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
-        price = {o.id: 0.0 if o.installed else o.unit_net_usd or 0.0 for o in offers}
-        uses = ((o.id, o.rack_use) for o in offers)
-        racks = {name: use.racks_each / use.per_rack if use else 0.0 for name, use in uses}
-        each = (
-            (limits["it_power_kw"], {o.id: o.it_power_kw for o in offers}),
-            (limits["facility_power_kw"], {o.id: o.meter_kw for o in offers}),
-            (limits["capex_usd"], price),
-            (limits["racks"], racks),
-        )
-        return cls(tops, [(float(limit), use) for limit, use in each if limit is not None])
-
-    def follow(self, systems: Iterable[System]) -> None:
-        """Add the systems that each compute fabric joins: at most all of a type."""
-        for system in systems:
-            for fabric in system.fabrics:
-                self.majorants[system.wired(fabric)] = {system.id: 1.0}, 0.0
-
-    def add(self, quantities: Iterable[Quantity]) -> None:
-        """Add the majorants of counts that follow from those known so far."""
-        for quantity in quantities:
-            terms, constant = self.linear(quantity.terms)
-            if isinstance(quantity, Packed):
-                self.majorants[quantity.name] = self._racks_by_kind(quantity)
-            elif isinstance(quantity, Steps):
-                for index, name in enumerate(quantity.outputs):
-                    self.majorants[name] = self._steps(quantity, index, terms, constant)
-            elif isinstance(quantity, AtLeast):
-                self.majorants[quantity.name] = terms, constant + quantity.least
-            elif isinstance(quantity, Ceil):
-                more = quantity.constant + 1.0 + quantity.if_any
-                self.majorants[quantity.name] = terms, constant + more
-            else:
-                self.majorants[quantity.name] = terms, constant + quantity.constant
-
-    def most(self, terms: Iterable[tuple[float, str]]) -> float:
-        """Upper bound of a sum of terms."""
-        factors, constant = self.linear(terms)
-        best = sum(factor * self.tops[name] for name, factor in factors.items())
-        for limit, use in self.weights:
-            free = sum(f * self.tops[name] for name, f in factors.items() if use[name] <= 0)
-            rates = (f / use[name] for name, f in factors.items() if use[name] > 0)
-            best = min(best, free + limit * max(rates, default=0.0) * (1 + ROUNDING))
-        return best + constant
-
-    def linear(self, terms: Iterable[tuple[float, str]]) -> Majorant:
-        """Majorant of a sum of terms."""
-        factors: dict[str, float] = {}
-        constant = 0.0
-        for factor, name in terms:
-            inner, more = self.majorants.get(name, ({name: 1.0}, 0.0))
-            constant += factor * more
-            for key, value in inner.items():
-                factors[key] = factors.get(key, 0.0) + factor * value
-        return factors, constant
-
-    def _racks_by_kind(self, quantity: Packed) -> Majorant:
-        """Racks that would hold every kind by itself."""
-        alone = quantity.packing.alone
-        terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))
-        factors, constant = self.linear(terms)
-        return factors, constant + len(alone)
-
-    def _steps(
-        self, quantity: Steps, index: int, terms: dict[str, float], constant: float
-    ) -> Majorant:
-        """Output <= first + rate * amount, with the steepest rate of any size reached."""
-        most = self.most(quantity.terms) + 1.0
-        first = low = 0
-        rate = 0.0
-        for number, size in enumerate(quantity.sizes):
-            if low >= most:
-                break
-            if number == 0:
-                first = size.outputs[index]
-            else:
-                rate = max(rate, (size.outputs[index] - first) / (low + 1))
-            low = size.capacity
-        return {key: rate * value for key, value in terms.items()}, first + rate * constant
-
 
 # Counts and needs while they are collected.
 

@@ -15,7 +15,7 @@ from typing import Any
 from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.fabrics import Bounds
+from planner.case.bounds import Bounds
 from planner.case.items import BillItem, Segment, degraded, with_loss
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps

@@ -17,7 +17,7 @@ from planner.units import DAY_S
 
 TRIED = 4
 """Numbers of GPUs of a purchase that are tried first."""
-PARTS = 8
+PARTS = 16
 """Parts of a range of fewer GPUs that are looked at together."""
 AROUND = 16
 """Numbers of GPUs that are tried together where several types share them."""
@@ -155,7 +155,8 @@ class BestUse(Work):
         place, few, many = np.arange(len(rows)), np.full(len(rows), TRIED - 1), last
         at_few, parts = first[:, -1], np.arange(PARTS + 1)
         while len(place):
-            ends = few[:, None] + (many - few)[:, None] * parts // PARTS
+            grow = (many / few)[:, None] ** (parts / PARTS)  # fewer GPUs matter less and less
+            ends = np.rint(few[:, None] * grow).astype(np.int64)
             place, few, many = np.repeat(place, PARTS), ends[:, :-1].ravel(), ends[:, 1:].ravel()
             tried, of = use(rows[place], many), rows[place]
             score, patient, waited = self.worth(tried)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from planner.case import Case
-from planner.case.figures import cap, unlimited
+from planner.case.bounds import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer.bill import Counts, Numbers, Places

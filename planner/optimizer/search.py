@@ -490,8 +490,10 @@ class Search:
 
 
 def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
-    """The ``count`` boxes of each owner with the highest bounds, and the others."""
-    order = np.lexsort((-boxes.bound, boxes.owner))
+    """The ``count`` boxes of each owner with the highest bounds, and the others; of equal bounds
+    the smallest boxes first, which soon are purchases."""
+    width = np.log1p(boxes.high - boxes.low).sum(axis=0)
+    order = np.lexsort((width, -boxes.bound, boxes.owner))
     owner = boxes.owner[order]
     rank = np.arange(len(order)) - np.searchsorted(owner, owner)
     return boxes.at(order[rank < count]), boxes.at(order[rank >= count])

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from planner.case import Case, Storage
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
-from planner.case.items import bought_nameplate
 from planner.case.job import write_needed_gb_per_s
 from planner.figures import RATIOS
 from planner.inputs import Inputs
@@ -51,13 +50,18 @@ def with_options(
     if run is None or not any(item.purchased(run.units[item.id]) for item in case.flash):
         return plan
     costs = _Costs(inputs, case)
-    options = _distinct(_options(costs, answer, run, solver, check))
+    found: dict[tuple[object, ...], StorageOption] = {}
+    for option in _options(costs, answer, run, solver, check):
+        # Models of a vendor that differ by name alone are one option.
+        units = tuple(item.units for item in option.items)
+        money = option.low_usd, option.list_usd, option.high_usd
+        found.setdefault((vendors(option), units, money), option)
+    options = sorted(found.values(), key=lambda option: option.list_usd + option.beside_usd)
     options = [_with_break_even(costs, each, options) for each in options]
-    job = case.job
+    job, choice = case.job, _choice(options)
     read = run.gpus * job.ingest_per_gpu_gb_per_s
     if job.max_restore_s is not None:
         read = max(read, run.fan_out * job.checkpoint_gb / job.max_restore_s)
-    choice = _choice(options)
     report = StorageOptions(
         read_demand_gb_per_s=read,
         usable_tb=job.capacity_needed_tb,
@@ -67,7 +71,7 @@ def with_options(
         choice=choice,
         settled_by=_settled_by(options) if choice is None else (),
     )
-    warnings = (*plan.warnings, *_mixed_bases(options))
+    warnings = (*plan.warnings, *_mixed_bases(inputs, options))
     return plan.model_copy(update={"storage_options": report, "warnings": warnings})
 
 
@@ -80,18 +84,71 @@ def _options(
     few = without_dominated(case)
     others = OtherStorage(few, chosen, bound, max(WITHIN, case.indifference))
     yield _option(costs, chosen, 0, others.shortfall(chosen), None)
-    for other in others.found(costs.at_list):
+    for other in others.found(costs.at_list_usd):
         run = of_whole(case, other.operation)
         assert run is not None
         value = measure(case, case.objective)(run)
         shown = Certificate("feasible", run, value, None, None, 0, 0.0, late=False)
         check(assemble(inputs, case, shown, solver=solver, gap=0.0))
         beside_usd = costs.beside_usd(run) - costs.beside_usd(chosen)
-        beside_usd += costs.missing_work_usd(run, chosen)
+        if case.objective in RATIOS:  # at the work of the chosen plan
+            share = work_of_ratio(case, chosen) / work_of_ratio(case, run)
+            beside_usd += bill(case, run.units, run.ways)["tco_usd"] * (share - 1.0)
         yield _option(costs, run, other.dropped, other.shortfall, beside_usd)
 
 
+def _option(
+    costs: _Costs, run: Run, dropped: int, shortfall: float, beside_usd: float | None
+) -> StorageOption:
+    """Storage of a run; ``beside_usd`` is None for the plan's own."""
+    case = costs.case
+    bought = [(item, run.units[item.id]) for item in case.flash if run.units[item.id]]
+    items, ends_usd = [], [0.0, 0.0, 0.0]
+    for offer, units in bought:
+        item, price = costs.inputs.item(offer.id), costs.inputs.prices.get(offer.id)
+        purchased = offer.purchased(units)
+        low, high = price.range_usd if price else (None, None)
+        for end, at in enumerate(_ends(price) if price else ()):
+            ends_usd[end] += purchased * costs.unit_usd(item, at)
+        items.append(
+            OptionItem(
+                sku=item.id,
+                model=item.model,
+                vendor=item.vendor,
+                units=units,
+                purchased=purchased,
+                unit_list_usd=price.list_usd if price else None,
+                unit_low_usd=low,
+                unit_high_usd=high,
+            )
+        )
+    by_rule = case.rule is not None
+    return StorageOption(
+        chosen=beside_usd is None,
+        items=tuple(items),
+        fewer_systems=dropped,
+        shortfall=shortfall,
+        write_demand_gb_per_s=write_needed_gb_per_s(
+            case.job, run.mode, run.remote_interval_s, by_rule=by_rule
+        ),
+        low_usd=ends_usd[0],
+        list_usd=ends_usd[1],
+        high_usd=ends_usd[2],
+        beside_usd=beside_usd or 0.0,
+        sure_usd=None,
+    )
+
+
 # Money.
+
+
+def _ends(price: Price) -> tuple[Price, Price, Price]:
+    """A price at the low, the list and the high of its range."""
+    low, high = (
+        price.model_copy(update={"list_usd": list_usd, "per_year_usd": per_year_usd})
+        for list_usd, per_year_usd in zip(price.range_usd, price.per_year_range_usd, strict=True)
+    )
+    return low, price, high
 
 
 class _Costs(NamedTuple):
@@ -105,36 +162,28 @@ class _Costs(NamedTuple):
         """True if support and subscriptions count."""
         return self.inputs.problem.term is not None and self.case.objective != "cost"
 
-    def unit_usd(self, sku: str, at: Callable[[Price], Price]) -> float:
-        """Cost of a unit at a variant of its price, with support and subscription if they count."""
-        item, price = self.inputs.item(sku), self.inputs.prices.get(sku)
-        if price is None:
-            return 0.0
-        asked, off, shown_in = at(price), self.inputs.discounts, self.inputs.problem.shown_in
-        net = unit_net_usd(item, asked, off, shown_in)
+    def unit_usd(self, item: Item, price: Price) -> float:
+        """Cost of a unit at a price, with support and subscription if they count."""
+        off, shown_in = self.inputs.discounts, self.inputs.problem.shown_in
+        net = unit_net_usd(item, price, off, shown_in)
         if not self.whole_term:
             return net
-        support = support_usd_per_year(item, asked, off, shown_in)
+        support = support_usd_per_year(item, price, off, shown_in)
         support *= support_factor(item, self.inputs)
-        each_year = (asked.per_year_usd or 0.0) * (1.0 - discount(item, off))
+        each_year = (price.per_year_usd or 0.0) * (1.0 - discount(item, off))
         return net + support + round(each_year, 2) * self.case.rates.factor
 
-    def at_list(self, item: Storage, units: int) -> float:
+    def at_list_usd(self, offer: Storage, units: int) -> float:
         """List cost of a purchase of storage."""
-        return item.purchased(units) * self.unit_usd(item.id, _list)
+        price = self.inputs.prices.get(offer.id)
+        each = 0.0 if price is None else self.unit_usd(self.inputs.item(offer.id), price)
+        return offer.purchased(units) * each
 
     def beside_usd(self, run: Run) -> float:
         """Cost of a plan without its purchases of storage, at list prices."""
         figure = "tco_usd" if self.whole_term else "capex_usd"
-        storage = sum(self.at_list(item, run.units[item.id]) for item in self.case.flash)
+        storage = sum(self.at_list_usd(item, run.units[item.id]) for item in self.case.flash)
         return bill(self.case, run.units, run.ways)[figure] - storage
-
-    def missing_work_usd(self, run: Run, chosen: Run) -> float:
-        """Additional money of a plan at the work of the chosen one, where money per work counts."""
-        if self.case.objective not in RATIOS:
-            return 0.0
-        share = work_of_ratio(self.case, chosen) / work_of_ratio(self.case, run)
-        return bill(self.case, run.units, run.ways)["tco_usd"] * (share - 1.0)
 
     def break_even_usd(self, option: StorageOption, most_usd: float) -> float | None:
         """Highest list price of a unit at which an option costs ``most_usd`` at most.
@@ -143,13 +192,13 @@ class _Costs(NamedTuple):
         """
         if len(option.items) != 1 or option.items[0].purchased == 0:
             return None
-        item = option.items[0]
-        each_usd = (most_usd - option.beside_usd) / item.purchased
+        item = self.inputs.item(option.items[0].sku)
+        price = self.inputs.prices.get(item.id)
+        each_usd = (most_usd - option.beside_usd) / option.items[0].purchased
 
         def unit(list_usd: float) -> float:
-            return self.unit_usd(
-                item.sku, lambda price: price.model_copy(update={"list_usd": list_usd})
-            )
+            at = None if price is None else price.model_copy(update={"list_usd": list_usd})
+            return 0.0 if at is None else self.unit_usd(item, at)
 
         free = unit(0.0)
         span = unit(SPAN_USD) - free
@@ -161,93 +210,6 @@ class _Costs(NamedTuple):
         return round(cents * CENT, 2)
 
 
-def _list(price: Price) -> Price:
-    return price
-
-
-def _low(price: Price) -> Price:
-    ends = {"list_usd": price.range_usd[0], "per_year_usd": price.per_year_range_usd[0]}
-    return price.model_copy(update=ends)
-
-
-def _high(price: Price) -> Price:
-    ends = {"list_usd": price.range_usd[1], "per_year_usd": price.per_year_range_usd[1]}
-    return price.model_copy(update=ends)
-
-
-# Options.
-
-
-def _option(
-    costs: _Costs, run: Run, dropped: int, shortfall: float, beside_usd: float | None
-) -> StorageOption:
-    """Storage of a run; ``beside_usd`` is None for the plan's own."""
-    case = costs.case
-    bought = [(item, run.units[item.id]) for item in case.flash if run.units[item.id]]
-    read, write = bought_nameplate([item for item, _ in bought], run.units)
-    low, listed, high = (
-        sum(item.purchased(units) * costs.unit_usd(item.id, at) for item, units in bought)
-        for at in (_low, _list, _high)
-    )
-    by_rule = case.rule is not None
-    needed = write_needed_gb_per_s(case.job, run.mode, run.remote_interval_s, by_rule=by_rule)
-    return StorageOption(
-        family=" and ".join(sorted({item.family for item, _ in bought})),
-        chosen=beside_usd is None,
-        items=tuple(_item(costs, item, units) for item, units in bought),
-        fewer_systems=dropped,
-        shortfall=shortfall,
-        interval_s=run.interval_s,
-        every=run.every if run.mode == "local" else 0,
-        write_demand_gb_per_s=needed,
-        nameplate_read_gb_per_s=read,
-        nameplate_write_gb_per_s=write,
-        usable_tb=sum(item.usable_tb * units for item, units in bought),
-        low_usd=low,
-        list_usd=listed,
-        high_usd=high,
-        beside_usd=beside_usd or 0.0,
-        even_usd=None,
-        sure_usd=None,
-    )
-
-
-def _item(costs: _Costs, offer: Storage, units: int) -> OptionItem:
-    item, price = costs.inputs.item(offer.id), costs.inputs.prices.get(offer.id)
-    low, high = price.range_usd if price else (None, None)
-    return OptionItem(
-        sku=item.id,
-        model=item.model,
-        vendor=item.vendor,
-        units=units,
-        purchased=offer.purchased(units),
-        unit_list_usd=price.list_usd if price else None,
-        unit_low_usd=low,
-        unit_high_usd=high,
-        read_basis=_basis(item, "read"),
-        write_basis=_basis(item, "write"),
-    )
-
-
-def _basis(item: Item, side: str) -> str:
-    """Basis of an item's bandwidth, and the benchmark of a measured one."""
-    figure = item.sizes or getattr(item.provides, side)
-    if figure is None or figure.basis is None:
-        return "nameplate"
-    bench = figure.benchmark if figure.basis == "measured" else None
-    return f"measured ({bench})" if bench else str(figure.basis)
-
-
-def _distinct(options: Iterator[StorageOption]) -> list[StorageOption]:
-    """Options by cost, without those that differ from an earlier one of their vendor by name."""
-    by_key: dict[tuple[object, ...], StorageOption] = {}
-    for option in options:
-        units = tuple(item.units for item in option.items)
-        key = (vendors(option), units, option.low_usd, option.list_usd, option.high_usd)
-        by_key.setdefault(key, option)
-    return sorted(by_key.values(), key=lambda option: option.list_usd + option.beside_usd)
-
-
 # Whose quote decides.
 
 
@@ -256,24 +218,27 @@ def vendors(option: StorageOption) -> tuple[str, ...]:
     return tuple(sorted({item.vendor for item in option.items}))
 
 
+def _lowest_of_others_usd(option: StorageOption, options: Sequence[StorageOption]) -> float | None:
+    """The least that storage of other vendors may cost, None where there is none."""
+    others = (each for each in options if vendors(each) != vendors(option))
+    return min((each.low_usd + each.beside_usd for each in others), default=None)
+
+
 def _with_break_even(
     costs: _Costs, option: StorageOption, options: Sequence[StorageOption]
 ) -> StorageOption:
-    """An option with the prices at which it is cheaper than those of all other vendors."""
-    others = [each for each in options if vendors(each) != vendors(option)]
-    if not others:
+    """An option with the price at which it is the cheapest at every price of the others."""
+    lowest = _lowest_of_others_usd(option, options)
+    if lowest is None:
         return option
-    even = costs.break_even_usd(option, min(o.list_usd + o.beside_usd for o in others))
-    sure = costs.break_even_usd(option, min(o.low_usd + o.beside_usd for o in others))
-    return option.model_copy(update={"even_usd": even, "sure_usd": sure})
+    return option.model_copy(update={"sure_usd": costs.break_even_usd(option, lowest)})
 
 
 def _choice(options: Sequence[StorageOption]) -> str | None:
     """The vendor who is cheapest wherever the quotes come in, None if prices decide."""
     for option in options:
-        highest = option.high_usd + option.beside_usd
-        others = [each for each in options if vendors(each) != vendors(option)]
-        if others and all(highest <= each.low_usd + each.beside_usd for each in others):
+        lowest = _lowest_of_others_usd(option, options)
+        if lowest is not None and option.high_usd + option.beside_usd <= lowest:
             return " and ".join(vendors(option))
     return None
 
@@ -289,13 +254,17 @@ def _settled_by(options: Sequence[StorageOption]) -> tuple[str, ...]:
     return tuple(sku for _, sku in sorted(deciding, key=lambda each: -each[0]))
 
 
-def _mixed_bases(options: Sequence[StorageOption]) -> Iterator[str]:
+def _mixed_bases(inputs: Inputs, options: Sequence[StorageOption]) -> Iterator[str]:
     """Comparisons across bases of bandwidth: one vendor's word, another's benchmark."""
     sides: dict[str, list[str]] = {}
     for side in ("write", "read"):
         models: dict[str, list[str]] = {}
-        for item in (item for option in options for item in option.items):
-            models.setdefault(getattr(item, f"{side}_basis"), []).append(item.model)
+        for item in (inputs.item(each.sku) for option in options for each in option.items):
+            figure = item.sizes or getattr(item.provides, side)
+            basis = "nameplate" if figure is None else str(figure.basis or "nameplate")
+            if basis == "measured" and figure is not None and figure.benchmark:
+                basis = f"measured ({figure.benchmark})"
+            models.setdefault(basis, []).append(item.model)
         if len(models) > 1:
             parts = "; ".join(f"{basis}: {', '.join(names)}" for basis, names in models.items())
             sides.setdefault(parts, []).append(side)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
-from planner.case.figures import cap
+from planner.case.bounds import cap
 from planner.case.items import Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions

@@ -245,33 +245,24 @@ class OptionItem(PlanModel):
     unit_list_usd: float | None
     unit_low_usd: float | None
     unit_high_usd: float | None
-    read_basis: str
-    write_basis: str
 
 
 class StorageOption(PlanModel):
     """A storage family with the fewest units that carry the plan's operation within every limit.
 
-    ``beside_usd``: additional cost of everything else. At a unit list price of ``even_usd`` it is
-    the cheapest vendor at list prices, at ``sure_usd`` whatever the others quote.
+    ``beside_usd``: additional cost of everything else. At a unit list price of ``sure_usd`` it
+    is the cheapest whatever other vendors quote.
     """
 
-    family: str
     chosen: bool
     items: tuple[OptionItem, ...]
     fewer_systems: int
     shortfall: float
-    interval_s: float
-    every: int
     write_demand_gb_per_s: float
-    nameplate_read_gb_per_s: float
-    nameplate_write_gb_per_s: float
-    usable_tb: float
     low_usd: float
     list_usd: float
     high_usd: float
     beside_usd: float
-    even_usd: float | None
     sure_usd: float | None
 
 

@@ -171,13 +171,6 @@ def test_settings_of_an_alternative_give_it_again() -> None:
                 assert purchase(again) == purchase(each.plan)
 
 
-def test_the_first_is_the_best() -> None:
-    first = of_enterprise().alternatives[0]
-    assert first.ways[0].name == "best"
-    again = solve(ENTERPRISE)
-    assert (first.plan.lines, first.plan.objective.value) == (again.lines, again.objective.value)
-
-
 def test_command(tmp_path: Path) -> None:
     ended = ran("compare", "--near", "1 %", str(ENTERPRISE), "-o", str(tmp_path))
     assert ended.code == 0

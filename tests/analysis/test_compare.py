@@ -98,16 +98,6 @@ def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -
     assert text.count("the same in all") == 4
 
 
-def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
-    found = compared(*plans)
-    assert [side.key for side in found.sides] == ["A", "B", "C"]
-    assert len(figure(found, "capex_usd").series.values) == 3
-    text = show(view(found), full=True)
-    assert max(map(len, text.splitlines())) <= 100
-    heads = [row for row in text.splitlines() if " ".join(row.split()) == "A B C B - A C - A"]
-    assert heads
-
-
 def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: Path) -> None:
     source = shipped("megatron_1t")
     whole = edited(source, tmp_path / "whole.xlsx", {})
@@ -127,17 +117,6 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Ran]:
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: ran("compare", *map(str, arguments))
-
-
-def test_the_command_prints_and_writes_nothing_unasked(
-    run: Callable[..., Ran], plans: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
-    before = sorted(tmp_path.iterdir())
-    ran = run(*plans[:2])
-    assert (ran.code, ran.err) == (0, "")
-    assert "Inputs that differ" in ran.out
-    assert sorted(tmp_path.iterdir()) == before
-    assert json.loads(run(*plans[:2], "--json").out)["schema_version"] == 1
 
 
 REFUSED = {
@@ -219,12 +198,6 @@ def test_a_minimising_problem_is_measured_by_its_cost() -> None:
     assert high.measured is not None and demand.measured is not None
     assert high.difference == pytest.approx(high.measured / demand.measured - 1)
     assert high.difference > 0
-
-
-def test_rows_are_law_rules_and_the_other_mode() -> None:
-    names = [each.name for each in made("enterprise_1MW").table.rows]
-    assert (names[0], names[-1]) == ("demand", "sync")
-    assert set(names) >= {"demand", "light", "medium", "high", "good", "better", "best", "sync"}
 
 
 def test_a_problems_own_rule_is_marked() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 
 from planner import atomic_files
 from planner.analysis import variants
-from planner.report import exports
 from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
@@ -125,19 +122,6 @@ def test_what_ends_before_anything_is_done_leaves_nothing(
     assert (done.code, done.out) == (130, "")
     assert done.err.startswith("planner: interrupted: nothing was written")
     assert not (tmp_path / "new").exists()
-
-
-def test_a_full_disk_is_one_line_and_leaves_nothing(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(exports, "csv_text", full)
-    done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2")
-    assert done.code == 2
-    assert done.err.count("\n") == 1 and "no space left" in done.err
-    assert not list(tmp_path.glob("problem*")), "nothing half-written"
 
 
 def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Path) -> None:

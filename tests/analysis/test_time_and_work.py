@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
-from planner.analysis import frontier, tornado, uncertain
 from planner.analysis.compare import rules_table
 from planner.analysis.explain import explain
-from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
+from planner.analysis.request import EXACT_ROWS, Request
 from planner.analysis.sweep import COUNT_PREFIX, Row, rows_of
-from planner.analysis.uncertain import Draw
 from planner.analysis.variants import Scenario, solve_variants
 from planner.api import Options
 from planner.case import resolve
@@ -150,14 +148,3 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     certificate = optimise(resolve(inputs))
     assert certificate.best is not None
     assert natural(goal.name, certificate.best) == pytest.approx(goal.best, rel=SAME)
-
-
-def test_studies_state_the_optimum_of_the_unchanged_problem() -> None:
-    inputs = load(Path(problem_files()["light_rule"]))
-    plan = solve(inputs)
-    options = SweepOptions(jobs=1)
-    swings = tornado.study(inputs, ("site.pue=1.2:1.3",), options)
-    curve = frontier.study(inputs, options, "cost", points=3)
-    drawn = uncertain.study(inputs, ("site.pue=1.2..1.3",), options, Draw(samples=2), plan=plan)
-    for study in (swings, curve, drawn):
-        assert study.base == pytest.approx(plan.objective.best, rel=SAME)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from planner.analysis.request import SweepOptions
@@ -16,7 +14,6 @@ from planner.loader.overrides import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Swing, Tornado
-from tests.world.commands import ran
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, store
 
@@ -168,16 +165,3 @@ def test_what_cannot_be_read_is_one_clear_line(option: str, said: str) -> None:
     assert said in str(refused.value)
     assert "--vary" in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
-    words = ("sweep", "--mode", "tornado", small, "--gap", "1e-6", "--workers", "1", "--vary",
-             "site.facility_power=+-20%")  # fmt: skip
-    ends = ("--vary", "targets.min_gpus=1:100000")
-    assert ran(*words, *ends, "-o", str(tmp_path)).code == 0
-    names = {f"problem.tornado.{kind}" for kind in ("json", "xlsx", "png", "svg", "html")}
-    assert {path.name for path in tmp_path.iterdir()} == names
-    record = (tmp_path / "problem.tornado.json").read_text("utf-8")
-    assert len(Tornado.model_validate_json(record).swings) == 2
-    assert ran(*words, *ends, "--json").out == record
-    assert ran(*words, "--set", "targets.min_gpus=100000").code == 3

@@ -266,19 +266,6 @@ def test_every_answer_of_the_other_solver_is_told(
     assert check(found, "bound").text.startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("gone.plan.json", "there is no such file"),
-        (".", "is a folder, not a file"),
-    ],
-)
-def test_what_is_no_plan_file_is_one_line(name: str, said: str, tmp_path: Path) -> None:
-    done = ran("verify", str(tmp_path / name))
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert said in done.err
-
-
 # Plans that somebody changed and gave new checksums: found by writing the plan again.
 
 

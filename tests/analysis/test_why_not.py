@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.analysis import explain
 from planner.analysis.why_not import why_not
 from planner.errors import InputError
 from planner.figures import RATIOS
@@ -230,11 +229,3 @@ def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
     with pytest.raises(InputError, match="why-not") as refused:
         why_not(inputs, plan, api.Options(), asked=(name,))
     assert told in str(refused.value)
-
-
-def test_an_unknown_item_is_refused_before_anything_is_solved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(explain, "solve_with", None)
-    with pytest.raises(InputError, match="did you mean 'netapp_aff_a90'"):
-        explain.explain(office()[0], api.Options(), asked=("netapp_aff_a9",))

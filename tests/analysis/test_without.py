@@ -80,9 +80,3 @@ def test_what_is_decided_is_worth_something_here(found: tuple[Inputs, Explanatio
     screen = show(view(explanation), full=True)
     assert "Value of levers" in screen
     assert "--set 'jobs.0.power.points=100 %'" in " ".join(screen.split())
-
-
-def test_a_problem_without_levers_says_nothing_of_them(tmp_path: Path) -> None:
-    explanation = explain(loaded(tmp_path, PROBLEM), api.Options())
-    assert explanation.without == ()
-    assert "levers" not in show(view(explanation), full=True)

@@ -19,7 +19,6 @@ from planner.currency import USD
 from planner.infeasible import Oracle, off
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.levers import DIGITS, FINEST, Lever, grid, levers, read, written
-from planner.limits import SUPPLIES
 from planner.loader import documents, load, overrides, yaml12
 from planner.optimizer.search import Effort
 from planner.schema.problem import Problem
@@ -157,47 +156,6 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
 
 
 # What a lever says of itself.
-
-
-def kinds(inputs: Inputs) -> set[str]:
-    """Return the levers by path, without the numbers and names in it."""
-    names = {item.id for item in inputs.items}
-    steps = (lever.path.split(".") for lever in levers(inputs))
-    return {".".join("*" if s.isdigit() or s in names else s for s in path) for path in steps}
-
-
-def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
-    found = set().union(*(kinds(inputs_of(name)) for name in PROBLEMS))
-    found |= kinds(load(PROBLEMS["full_bill"], settings=RARE))
-    found |= kinds(load(PROBLEMS["local_level"], settings=RARE_LEVELS))
-    for seed in SEEDS:
-        found |= kinds(load(write_case(random_case(seed), tmp_path)))
-    without = {limit.path for limit in SUPPLIES} - found
-    assert not without, "give each a value in RARE"
-    assert found >= {
-        "site.feeds.power", "site.rack.power", "site.rack.whole_rack_power",
-        "budget.per_useful_gpu_hour", "budget.per_million_tokens",
-        "targets.min_gpus", "targets.min_goodput", "targets.min_useful_gpus",
-        "targets.min_useful_pflops", "targets.max_days_to_train", "targets.max_lead_time",
-        "storage.fill_limit", "storage.tolerate_down", "storage.max_families",
-        "storage.rule", "storage.client_limit.read",
-        "storage.client_limit.write", "jobs.*.restore.max_time", "jobs.*.gpus.min",
-        "jobs.*.gpus.max", "jobs.*.gpus.hot_spares", "jobs.*.checkpoint.max_overlap",
-        "jobs.*.checkpoint.max_blocking",
-        "jobs.*.checkpoint.interval", "jobs.*.checkpoint.interval.max",
-        "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
-        "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",
-        "jobs.*.checkpoint.stall_overhead", "jobs.*.checkpoint.local.keep",
-        "jobs.*.checkpoint.local.use", "jobs.*.checkpoint.local.k",
-        "jobs.*.checkpoint.local.restart",
-        "jobs.*.repair.time", "jobs.*.repair.swap", "jobs.*.repair.spares",
-        "jobs.*.checkpoint.writers", "jobs.*.restore.restart",
-        "jobs.*.restore.fan_out", "jobs.*.dataset", "jobs.*.ingest_per_gpu",
-        "items.*.fixed", "items.*.min", "items.*.max",
-        "items.*.stock", "items.*.exclude", "items.*.required", "consider.gpu_systems",
-        "consider.storage_families", "consider.vendors", "policy.require_vendors",
-        "policy.forbid_vendors", "policy.split.*.max_share",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -5,16 +5,6 @@ from __future__ import annotations
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price
 
-
-def merged(base: Raw, over: Raw) -> Raw:
-    """Return ``base`` with ``over`` laid on it, mapping by mapping."""
-    result = dict(base)
-    for key, value in over.items():
-        both = isinstance(result.get(key), dict) and isinstance(value, dict)
-        result[key] = merged(result[key], value) if both else value
-    return result
-
-
 SOURCED = {"source": "made_up", "confidence": "low"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -151,23 +150,6 @@ def test_fewest_replicas_are_of_all_types_together() -> None:
     assert plan.status == "optimal"
     assert plan.jobs[0].gpus_used == 16
     assert len(plan.jobs[0].gpu_types) == 2
-
-
-def test_what_is_owned_works_where_it_takes_no_more() -> None:
-    """A spare that is owned stood idle, because fewer units came before more work."""
-    request = Request(maximize="goodput")
-    request.job |= {
-        "training": {"mfu": 0.4},
-        "repair": {"share": "100 %", "time": "48 h", "unit": "system"},
-        "failures": {"per_gpu_day": 0.01},
-        "gpus": {"min": 16, "max": 16},
-    }
-    request.more["items"] = {"gpu": {"installed": 4, "max": 4}, "box": {"fixed": 2}}
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert plan.status == "optimal"
-    working = next(line.working for line in plan.lines if line.sku == "gpu")
-    assert working == 4
-    assert math.isfinite(plan.jobs[0].goodput)
 
 
 def test_ten_million_systems_may_be_bought() -> None:

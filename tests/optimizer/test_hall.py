@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.case import Case, resolve, with_companions
+from planner.case import Case, with_companions
 from planner.inputs import Inputs
 from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import bought_write_gb_per_s
@@ -92,27 +92,3 @@ def bought(case: Case) -> tuple[float, float]:
     assert answer.value is not None
     write = bought_write_gb_per_s(case, answer.operation.units)
     return write, math.exp(answer.value) if case.maximise else answer.value
-
-
-def test_bandwidth_bought_counts_tables_and_the_delivered_share() -> None:
-    case = resolve(hall())
-    assert bought_write_gb_per_s(case, {"gpu": 1, "box": 5, "drawer": 3}) == pytest.approx(
-        0.8 * (5 * 0.1 + 0.4)
-    )
-    assert bought_write_gb_per_s(case, {"gpu": 1, "box": 0, "drawer": 0}) == 0.0
-
-
-def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:
-    inputs = hall()
-    case = resolve(inputs)
-    free, work = bought(case)
-    for share in (0.25, 0.5):
-        write, less = bought(held(case, inputs, most_write_gb_per_s=free * share))
-        assert write <= free * share * (1 + 1e-9)
-        assert less < work
-    for times in (1.5, 3.0):
-        write, less = bought(held(case, inputs, least_write_gb_per_s=free * times))
-        assert write >= free * times * (1 - 1e-9)
-        assert less < work
-    same, best = bought(held(case, inputs, least_write_gb_per_s=free, most_write_gb_per_s=free))
-    assert (same, best) == (pytest.approx(free), pytest.approx(work, rel=1e-5))

@@ -19,9 +19,6 @@ from tests.oracle.facility import Whole
 from tests.oracle.money import RACKS, RESOURCES, Array, Market, Mask
 from tests.oracle.netracks import NetworkRacks
 
-_MANY = 1_000_000
-NETS = ("storage", "in_band")
-
 
 @dataclass
 class Bill:

@@ -14,18 +14,15 @@ from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
 from planner.report.views.plan import render
 from planner.report.views.sweep import best, stretches
-from planner.report.words import duration, significant, write_row, years
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from planner.schema.plan import NextStep, Plan
-from planner.terminal import STANDARD
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 from tests.world.shown import CASES, plan
-from tests.world.shown import plan as made
 from tests.world.solved import solve
 
 A_PAGE = 42
@@ -135,11 +132,6 @@ def test_a_first_screen_names_what_it_leaves_out() -> None:
     assert "note 6" in full and "note 6" not in short and "More" not in full
 
 
-def test_a_command_stays_on_one_line() -> None:
-    command = "planner solve problem.yaml " + "--set 'site.facility_power=10 MW' " * 6
-    assert command.strip() in show([Text((command,), "Command")], full=True)
-
-
 def test_stretches_cover_every_row_once() -> None:
     study, rows = samples.power_sweep()
     found = stretches(study, rows, samples.POWER)
@@ -150,14 +142,6 @@ def test_stretches_cover_every_row_once() -> None:
     assert all(systems[one.first] != systems[other.first] for one, other in pairwise(found))
     assert best(study, rows) == 100
     assert best(study.model_copy(update={"sense": "minimize"}), rows) == 7
-
-
-def test_many_points_keep_the_knee_the_best_and_the_ends() -> None:
-    points = tuple(samples.point(10.0 * at, 1000.0 + at) for at in range(1, 301))
-    study = samples.storage_frontier().model_copy(update={"points": points, "knee": 3, "best": 77})
-    text = show(blocks_of(study), full=True)
-    for place in ("10 ", "knee ", "best ", "3,000 "):
-        assert any(line.lstrip().startswith(place) for line in text.splitlines())
 
 
 @pytest.mark.parametrize("columns", [60, 80])
@@ -182,10 +166,6 @@ def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
 # The first screen: one page that answers, and what the next GPU systems would need and give.
 
 
-PAGE = 45
-"""Lines that a terminal of a laptop shows at once."""
-
-
 def hall(**site: str) -> Request:
     """Return a hall for five systems of 8 GPUs and 10 kW, storage beside them."""
     request = Request(maximize="goodput")
@@ -204,18 +184,6 @@ def solved(request: Request) -> tuple[Inputs, Plan]:
 def step_of(plan: Plan) -> NextStep:
     assert plan.next_step is not None
     return plan.next_step
-
-
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
-    shown = render(made(CASES[name]))
-    lines = shown.splitlines()
-    assert len(lines) <= PAGE
-    assert max(map(len, lines)) <= STANDARD
-    for label in ("Objective", "Facility power", "Checkpoint", "More"):
-        assert [line for line in lines if line.startswith(f"{label} ")], label
-    assert "HiGHS" not in shown
-    assert "--show lines" in " ".join(lines[-2:])
 
 
 def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
@@ -249,17 +217,3 @@ def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     request = hall(it_power="53 kW")
     request.job["gpus"] = {"max": 32}
     assert solved(request)[1].next_step is None
-
-
-def test_small_times_and_sizes_are_never_0() -> None:
-    assert (duration(0.004), duration(0.3), significant(0.012, "GB"), significant(0.4, "GB")) == (
-        "0.004 s", "0.3 s", "0.012 GB", "0.4 GB"
-    )  # fmt: skip
-    assert (years(1.0), years(3.5)) == ("1 year", "3.5 years")
-
-
-def test_figures_side_by_side_have_equally_many_decimals() -> None:
-    assert write_row([774.0, 975.3, None], "PFLOP/s") == ["774.0", "975.3", "-"]
-    assert write_row([24.97, 25, "none"], "days") == ["24.97", "25.00", "none"]
-    assert write_row([46, 1920], "") == ["46", "1,920"]
-    assert write_row([1e-5, 25.5], "") == ["1e-05", "25.5"]

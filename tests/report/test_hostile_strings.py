@@ -167,12 +167,6 @@ def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path:
 # Texts that no file can bring in, but a program may.
 
 
-def test_marks_stay_where_letters_need_them() -> None:
-    assert clean("100\u200f-\u200f200") == "100-200"
-    assert clean("\u05de\u05d3\u05e3\u200f 12") == "\u05de\u05d3\u05e3\u200f 12"
-    assert clean("\u202ea\u202cb\u2066c\u2069") == "abc"
-
-
 # Hostile names of problem files and scenarios: files stay in their folder, messages in a line.
 
 

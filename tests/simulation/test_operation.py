@@ -4,9 +4,8 @@ job does what theory says."""
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from planner.simulation.job import Array, JobRun, Law, LocalCopies, RepairUnits
+from planner.simulation.job import Array, JobRun, Law, RepairUnits
 from planner.simulation.run import Runs, draw_failures, warm_s
 
 HOUR = 3600.0
@@ -58,26 +57,3 @@ def test_spares_inside_racks_are_bounded_from_below() -> None:
             lost = load * lost / (places + load * lost)
         bound = 1.0 - 1.0 / (1.0 + racks * lost / (1.0 - lost))
         assert 0.5 * bound < waits < 1.04 * bound
-
-
-KNOWN = (
-    ((1 / 3600, 0.2, 120.0, 1.0, 5, 10.0, 60.0, 120.0, 600.0), 0.898107),
-    ((1 / 43649, 0.1, 180.0, 0.5, 4, 3.0, 70.0, 120.0, 610.0), 0.990470),
-)
-"""Rate, share that needs the shared storage, interval, stall, every, local copy, drain, restarts
-near and far; goodput."""
-
-
-def local_job(case: tuple[float, ...]) -> JobRun:
-    rate, remote, interval_s, stall_s, every, settle_s, drain_s, near_s, far_s = case
-    return plain(
-        1 / rate, interval_s=interval_s, stall_s=stall_s, drain_s=drain_s, restart_s=far_s,
-        remote_share=remote, local=LocalCopies(settle_s, int(every), near_s),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("number", range(len(KNOWN)))
-def test_known_answers_of_two_levels(number: int) -> None:
-    case, expected = KNOWN[number]
-    found = run([local_job(case)], 300)
-    assert found["kept"][0] == pytest.approx(expected, rel=0.0015)

@@ -20,9 +20,6 @@ from planner.sizing.checkpoint import (
 SELENE_CHECKPOINT_GB = 13_800.0
 AI400X2_WRITE_GB_PER_S = 65.0
 
-positive = st.floats(1e-2, 1e6)
-shares = st.floats(0.01, 1)
-
 
 @pytest.mark.parametrize(
     ("interval_s", "expected_gb_per_s", "appliances"),

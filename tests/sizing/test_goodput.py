@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from planner.sizing.goodput import (
     best_interval_s,
-    days_to_train,
     goodput,
     goodput_loss,
     understated_goodput,
@@ -96,14 +95,6 @@ def test_clamped_interval_beats_a_grid_between_the_bounds(
     for step in range(21):
         other = low * spread ** (step / 20)
         assert top >= goodput(other, stall, 10, 600, mtti) * (1 - 1e-12)
-
-
-@given(st.floats(1e9, 1e13), st.floats(1e9, 1e14), st.floats(1, 1e6))
-def test_days_to_train_scale_with_work_over_rate(
-    parameters: float, tokens: float, pflops: float
-) -> None:
-    days = days_to_train(parameters, tokens, pflops)
-    assert days * 86_400 * pflops * 1e15 == pytest.approx(6 * parameters * tokens)
 
 
 def test_what_a_slowdown_understates_by_hand() -> None:
