@@ -45,8 +45,9 @@ MOST_CPU_S = 90.0
 busy machine decides alike."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
-MOST_BLOCKS = 0.75
-"""Equal periods are tried where so large a share of all periods are starts, at most."""
+MOST_BLOCKS, FEW_BLOCKS = 0.75, 0.5
+"""Equal periods are tried where so large a share of all periods are starts, at most; averaged ones
+with fewer, as they save too little of the program otherwise."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
 FOR_BLOCKS, FOR_AVERAGES, FOR_MENDING = 0.25, 0.6, 0.1
@@ -186,7 +187,8 @@ class Search:
         starts = block_starts(self.program)
         if self.large and not start and len(starts) <= MOST_BLOCKS * len(self.program.periods):
             self._coarse(found, goal, starts, least=least)
-            self._average(found, goal, starts, least=least)
+            if len(starts) <= FEW_BLOCKS * len(self.program.periods):
+                self._average(found, goal, starts, least=least)
         if found.infeasible or found.gap <= self.gap:
             return found
         if not self._relaxed(found, 3 if found.values else RELAXED):
