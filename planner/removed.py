@@ -71,5 +71,6 @@ SETTINGS = {
 def setting_successor(steps: Sequence[str | int]) -> str | None:
     """The successor of a removed setting by its place in a file, else None."""
     names = [str(step) for step in steps if not str(step).isdigit()]
-    of_item = [names[0], *names[2:]] if names[0] in ("items", "prices") else names  # without its id
+    with_id = names[:1] in (["items"], ["prices"])
+    of_item = [*names[:1], *names[2 if with_id else 1 :]]
     return SETTINGS.get(".".join(names)) or SETTINGS.get(".".join(of_item))

@@ -103,11 +103,10 @@ _STALL = ("checkpoint.stall=derived", "checkpoint.stall_overhead=0.5 s")
 _TWO_LEVELS = (
     *_STALL,
     "checkpoint.interval={policy: optimal, min: 30 s, max: 4 h}",
-    "checkpoint.local={use: yes, copies: 2, "
+    "checkpoint.local={use: yes, copies: 2, restart: 2 min, "
     "recovers: {software: yes, gpu: peer, node: peer, rack: no}}",
     "failures={rate: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}",
-    "restart={remote: 10 min, local: 2 min}",
-    "restore={max_time: 5 min, fan_out: broadcast}",
+    "restore={max_time: 5 min, restart: 10 min, fan_out: broadcast}",
 )
 _SPREAD = "parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"
 

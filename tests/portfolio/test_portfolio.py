@@ -610,7 +610,7 @@ def test_share_of_the_rate_by_a_spread_is_verified(tmp_path: Path) -> None:
     assert value(0.9) == pytest.approx(0.9 * value(1.0), rel=1e-6)
 
 
-def test_the_customers_workbook_holds_marked_fields_of_orders_and_nothing_else(
+def test_the_customers_workbook_shows_marked_fields_alone(
     growing: tuple[Path, PortfolioPlan],
 ) -> None:
     """Words in every text of the plan: only those of its orders' open fields are in the file."""
