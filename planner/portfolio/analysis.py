@@ -15,8 +15,7 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
-from planner.portfolio.inputs import load
-from planner.portfolio.instance import Instance
+from planner.portfolio.inputs import Instance, load
 from planner.portfolio.model import Program
 from planner.portfolio.plan import solve
 from planner.portfolio.purchases import Limit

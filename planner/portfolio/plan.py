@@ -18,8 +18,7 @@ from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
 from planner.optimizer.useful_work import Point
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import MOST_PLAN_BYTES
-from planner.portfolio.instance import Instance, Place
+from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, Place
 from planner.portfolio.model import Program, Run, tokens_per_pflops
 from planner.portfolio.purchases import SITE_LIMITS, Limit
 from planner.portfolio.schema import (
