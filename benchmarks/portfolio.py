@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from planner.portfolio import api
+from planner.portfolio.inputs import load
+from planner.portfolio.plan import solve
 
 GPUS = ["nvidia_dgx_h100", "nvidia_dgx_h200", "nvidia_dgx_b200", "nvidia_dgx_b300",
         "nvidia_gb200_nvl72"]  # fmt: skip
@@ -103,9 +104,9 @@ def measured(data: dict[str, Any], gap: float, limit_s: float | None) -> str:
         path = Path(folder) / "problem.yaml"
         path.write_text(json.dumps(data), "utf-8")
         begun = time.process_time()
-        instance = api.load(path)
+        instance = load(path)
         loaded = time.process_time() - begun
-        plan = api.solve(instance, gap=gap, time_limit_s=limit_s)
+        plan = solve(instance, gap=gap, time_limit_s=limit_s)
     seconds = time.process_time() - begun
     gap_text = "no plan" if plan.gap is None else f"{100 * plan.gap:.2f} %"
     return (

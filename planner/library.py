@@ -120,10 +120,11 @@ def solve_portfolio(
     ``limit`` where the time limit came first.
     """
     from planner.portfolio import analysis
-    from planner.portfolio import api as portfolio
+    from planner.portfolio import plan as plans
+    from planner.portfolio.inputs import load
 
-    instance = portfolio.load(file_path(problem), as_texts(settings), scenario)
-    plan = portfolio.solve(
+    instance = load(file_path(problem), as_texts(settings), scenario)
+    plan = plans.solve(
         instance,
         gap=None if gap is None else share("--gap", gap),
         time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),

@@ -26,9 +26,9 @@ def check(problem: Path, settings: Sequence[str], scenario: str | None) -> str:
     Raises:
         InputError: something in it is wrong.
     """
-    from planner.portfolio import api
+    from planner.portfolio.inputs import load
 
-    instance = api.load(problem, tuple(settings), scenario)
+    instance = load(problem, tuple(settings), scenario)
     counts = (
         (len(instance.places), "site"),
         (len(instance.portfolio.jobs), "job"),
@@ -47,7 +47,8 @@ def solve(target: Target, audience: str = "internal", **solving: Any) -> int:
     if audience not in ("internal", "customer"):
         message, fix = f"--audience {audience}: not for a portfolio", "--audience customer"
         raise InputError(Finding("portfolio", message, fix=fix))
-    from planner.portfolio import api, views
+    from planner.portfolio import views
+    from planner.portfolio.plan import to_json
 
     before = len(atomic_files.put_in_place)
     with show_progress("solve", quiet=target.quiet):
@@ -58,9 +59,9 @@ def solve(target: Target, audience: str = "internal", **solving: Any) -> int:
         views.workbook(plan, stream, created_today(), inside=inside)
         contents = {"xlsx" if inside else "customer.xlsx": stream.getvalue()}
         if inside:
-            contents |= {"plan.json": api.to_json(plan), "html": views.page(plan)}
+            contents |= {"plan.json": to_json(plan), "html": views.page(plan)}
         write_all({folder / f"{target.stem}.{end}": data for end, data in contents.items()})
-    text = api.to_json(plan).decode() if target.as_json else views.screen(plan, full=target.full)
+    text = to_json(plan).decode() if target.as_json else views.screen(plan, full=target.full)
     say(text, nl=False)
     list_written(before, quiet=target.quiet)
     return _code(plan)
@@ -74,11 +75,12 @@ def _code(plan: PortfolioPlan) -> int:
 
 def verify(target: Target) -> int:
     """Check a saved plan against its problem file, which has to be beside it."""
-    from planner.portfolio import api
     from planner.portfolio.check import faults
+    from planner.portfolio.inputs import load
+    from planner.portfolio.plan import read_plan
 
-    plan, problem = api.read_plan(target.problem), _problem_of(target.problem)
-    wrong = faults(api.load(problem, plan.settings), plan)
+    plan, problem = read_plan(target.problem), _problem_of(target.problem)
+    wrong = faults(load(problem, plan.settings), plan)
     if target.as_json:
         say(json.dumps({"plan": str(target.problem), "faults": list(wrong)}, indent=1))
     else:
@@ -99,15 +101,16 @@ def _problem_of(path: Path) -> Path:
 
 def _solved(target: Target, settings: Sequence[str] = (), **solving: Any) -> tuple[Any, Any]:
     """The instance of a problem or plan file, and its plan."""
-    from planner.portfolio import api
+    from planner.portfolio.inputs import load
+    from planner.portfolio.plan import read_plan
 
     path = target.problem
     if path.suffix == ".json":
-        plan = api.read_plan(path)
-        return api.load(_problem_of(path), plan.settings), plan
+        plan = read_plan(path)
+        return load(_problem_of(path), plan.settings), plan
     scenario = target.scenario
     plan = library.solve_portfolio(path, settings=settings, scenario=scenario, **solving)
-    return api.load(path, tuple(settings), scenario), plan
+    return load(path, tuple(settings), scenario), plan
 
 
 def explain(target: Target, **solving: Any) -> int:

@@ -26,8 +26,8 @@ from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort
 from planner.plan import assemble
 from planner.portfolio import views
-from planner.portfolio.api import solve as solve_portfolio
 from planner.portfolio.inputs import load as load_portfolio
+from planner.portfolio.plan import solve as solve_portfolio
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words

@@ -15,16 +15,15 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
-from planner.portfolio import api
-from planner.portfolio.inputs import load
-from planner.portfolio.instance import Instance
+from planner.portfolio.inputs import Instance, load
 from planner.portfolio.model import Program
+from planner.portfolio.plan import solve
 from planner.portfolio.purchases import Limit
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
 from planner.portfolio.search import Search
-from planner.portfolio.views import UNITS, binds, figures, label, words
+from planner.portfolio.views import UNITS, binds, label
 from planner.report import words as words_of
-from planner.report.blocks import Heading, Table, Text
+from planner.report.blocks import Heading, Table, Text, figures, words
 from planner.report.screen import show
 from planner.simulation.job import JobRun as SimulatedJob
 from planner.simulation.job import Law
@@ -183,7 +182,7 @@ def sweep(
     found = []
     for number, point in enumerate(points):
         instance = load(path, (*settings, *point))
-        found.append(Point(point, api.solve(instance, gap=gap, time_limit_s=time_limit_s)))
+        found.append(Point(point, solve(instance, gap=gap, time_limit_s=time_limit_s)))
         progress(number + 1, len(points))
     return found
 

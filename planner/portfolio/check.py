@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from planner.optimizer.bill import bill
-from planner.portfolio.instance import SECONDS_PER_YEAR, Instance
+from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance
 from planner.portfolio.schema import (
     InferenceJob,
     JobRun,

@@ -2,22 +2,26 @@
 
 Each site is a problem of its own with a job that asks for nothing: its case has prices, power,
 racks and companions. Each training job at each site is a problem of one job: its case says in which
-ways it runs there. So every figure is that of the single-job planner.
+ways it runs there. So every figure is that of the single-job planner. Sites, jobs and periods of
+an instance count from 0.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
 from planner.case.bounds import cap
-from planner.case.items import Storage, System
+from planner.case.figures import support_span
+from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
 from planner.case.resolve import with_companions
@@ -26,20 +30,22 @@ from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
-from planner.portfolio.instance import Column, Instance, Place
 from planner.portfolio.schema import (
     InferenceJob,
+    MarketRule,
     Portfolio,
     PortfolioPlan,
+    PortfolioSite,
     TrainingJob,
 )
 from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
+from planner.sizing.facility import HOURS_PER_YEAR
 from planner.untrusted_files import contents
 
-CATEGORIES = get_args(Category)
+SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Spare units of a job that are tried where their number is open."""
 NEVER_WAITS = 1e-5
@@ -51,6 +57,144 @@ OF_EVERY_JOB = (
 """Settings of a portfolio that are those of each of its problems."""
 NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
 """A job that asks for nothing: what a site offers does not depend on who runs there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A way in which a job can run: at a site, on a type of GPU system.
+
+    ``systems`` are those that an inference job takes, ``work`` the useful work of a training job.
+    """
+
+    job: int
+    site: int
+    system: System
+    way: Way | None
+    work: UsefulWork | None
+    case: Case | None
+    systems: int
+
+    @property
+    def name(self) -> str:
+        """A name for variables and rows."""
+        spares = f".{self.work.team.spares}" if self.work and self.work.team.spares else ""
+        return f"{self.job}.{self.site}.{self.way.id if self.way else self.system.id}{spares}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A site in numbers: its case, whose offers are not owned, and its installed base."""
+
+    name: str
+    site: PortfolioSite
+    inputs: Inputs
+    case: Case
+    owned: Mapping[str, int]
+    tops: Mapping[str, int]
+
+    @cached_property
+    def items(self) -> Mapping[str, BillItem]:
+        """Every item of a possible bill, by id."""
+        return {item.id: item for item in self.case.bill_items()}
+
+    @cached_property
+    def offers(self) -> Mapping[str, Offer]:
+        """GPU systems and storage, by id."""
+        return {offer.id: offer for offer in self.case.offers()}
+
+    def limit(self, field: str, period: int) -> float | None:
+        """A limit of the site in a period, counted from 0."""
+        site, found = self.site, self.case.limits[field]
+        changes: Mapping[int, float] = {}
+        if field == "facility_power_kw":
+            found, changes = site.facility_power_kw, site.facility_power_from
+        elif field == "racks":
+            found, changes = site.racks, site.racks_from
+        begun = [first for first in changes if first <= period + 1]
+        found = float(changes[max(begun)]) if begun else found
+        return site.left_at_meter_kw(found) if field == "facility_power_kw" else found
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A portfolio in numbers; periods count from 0."""
+
+    portfolio: Portfolio
+    document: Document
+    places: tuple[Place, ...]
+    columns: tuple[Column, ...]
+    settings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def periods(self) -> range:
+        """All periods."""
+        return range(self.portfolio.periods.count)
+
+    @property
+    def years(self) -> float:
+        """The length of a period, years."""
+        return self.portfolio.periods.years
+
+    @property
+    def period_s(self) -> float:
+        """The length of a period, s."""
+        return self.years * SECONDS_PER_YEAR
+
+    def discount(self, at_years: float) -> float:
+        """The present value of a dollar paid at a time, years from the start."""
+        return float((1.0 + self.portfolio.term.discount_rate) ** -at_years)
+
+    def window(self, job: int) -> range:
+        """The periods in which a job runs."""
+        asked = self.portfolio.jobs[job]
+        return range(asked.window.first - 1, self.portfolio.last_of(asked))
+
+    def rule(self, place: Place, item_id: str) -> MarketRule:
+        """The market rule of an item."""
+        return self.portfolio.rule(item_id, place.inputs.item(item_id).category)
+
+    def price_usd(self, place: Place, item_id: str, period: int) -> float:
+        """The net price of a unit ordered in a period, USD to the cent."""
+        price = place.items[item_id].unit_net_usd or 0.0
+        trend = self.rule(place, item_id).price_trend
+        change = float((1.0 + trend) ** (period * self.years))
+        return place.inputs.problem.shown_in.rounded_usd(price * change) if trend else price
+
+    def first_arrival(self, place: Place, item_id: str) -> int:
+        """The first period in which a unit that is bought can be in use."""
+        rule = self.rule(place, item_id)
+        return rule.available_from - 1 + rule.lead
+
+    def support_usd(self, place: Place, item_id: str, arrives: int) -> list[float]:
+        """Support and subscription of a unit in each period, USD."""
+        item = place.items[item_id]
+        span = support_span(place.inputs.item(item_id), place.inputs)
+        end = span[1] if span[1] < self.years * len(self.periods) else math.inf
+        found = [0.0] * min(arrives, len(self.periods))
+        for period in self.periods[arrives:]:
+            age = (period - arrives) * self.years
+            paid = max(0.0, min(age + self.years, end) - max(age, span[0]))
+            subscription = item.subscription_usd_per_year * self.years
+            found.append(item.support_usd_per_year * paid + subscription)
+        return found
+
+    def residual_share(self, place: Place, item_id: str, arrives: int) -> float:
+        """The share of its price that a unit is worth at the end."""
+        loss = self.rule(place, item_id).residual_loss
+        if loss is None:
+            return 0.0
+        return float((1.0 - loss) ** ((len(self.periods) - arrives) * self.years))
+
+    def start(self, period: int) -> str | None:
+        """The day on which a period begins, None without a start."""
+        first = self.portfolio.periods.start
+        if first is None:
+            return None
+        day = datetime.date.fromisoformat(first)
+        month = day.month - 1 + period * self.portfolio.periods.months
+        year, month = day.year + month // 12, month % 12 + 1
+        return datetime.date(year, month, min(day.day, 28)).isoformat()
 
 
 # Reading the file
@@ -118,39 +262,26 @@ def _check_items(portfolio: Portfolio, document: Document) -> None:
 
 def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
     """Yield settings that a portfolio does not have: path, whether set, reason and fix."""
-    concave, beside = "useful work is not concave in the shares", "is not supported beside others"
     check, training, repair = job.checkpoint, job.training, job.repair
     local = check.mode != "async" or job.levels is not None
-    yield (
-        *("checkpoint.mode", local),
-        *(
-            f"with synchronous or two-level checkpoints {concave}",
-            "use mode: async, no local level",
-        ),
-    )
-    slow = check.drain_slowdown > 0
+    slow, shrinks = check.drain_slowdown > 0, repair is not None and repair.when_short == "shrink"
+    types, rate = job.gpus.max_types > 1, training.mfu is None and training.model is None
+    sized, scale = job.parameters or training.active_parameters, training.scale
+    concave = "useful work is not concave in the shares"
+    fix = "use mode: async, no local level"
+    yield "checkpoint.mode", local, f"with synchronous or two-level checkpoints {concave}", fix
     yield "checkpoint.drain_slowdown", slow, f"with it {concave}", "set drain_slowdown: 0"
-    shrinks = repair is not None and repair.when_short == "shrink"
-    yield "repair.when_short", shrinks, f"running on with fewer replicas {beside}", "use wait"
+    yield "repair.when_short", shrinks, "no running on with fewer replicas", "use wait"
     yield "power", job.power is not None, "jobs run at rated power", "leave power out"
-    yield "dataset.tier", job.in_bulk, f"a bulk tier {beside}", "hold the data set on flash"
-    types = job.gpus.max_types > 1
+    yield "dataset.tier", job.in_bulk, "no bulk tier", "hold the data set on flash"
     yield "gpus.max_types", types, "a job runs on one GPU type", "leave max_types out"
-    rate = training.mfu is None and training.model is None
-    yield (
-        *("training", rate, "work of several jobs is added in FLOP/s, which needs a rate"),
-        "give training: {mfu: 40 %} or {model: ...}",
-    )
-    yield (
-        *("training.tokens", training.tokens is not None, "tokens in a portfolio have a date"),
-        "give tokens: {count: 15 T, by: 6} in the job",
-    )
-    sized = job.parameters or training.active_parameters
-    yield (
-        *("tokens", job.tokens is not None and not sized, "tokens follow from the parameters"),
-        "give parameters: 70 B",
-    )
-    table = training.scale is not None and training.scale.table is not None
+    fix = "give training: {mfu: 40 %} or {model: ...}"
+    yield "training", rate, "work of several jobs is added in FLOP/s, which needs a rate", fix
+    fix, dated = "give tokens: {count: 15 T, by: 6} in the job", training.tokens is not None
+    yield "training.tokens", dated, "tokens in a portfolio have a date", fix
+    fix, unsized = "give parameters: 70 B", job.tokens is not None and not sized
+    yield "tokens", unsized, "tokens follow from the parameters", fix
+    table = scale is not None and scale.table is not None
     yield "training.scale", table, "a table of scaling is not concave", "give an exponent"
 
 
@@ -184,7 +315,8 @@ def instance_of(
 
 def _check_names(portfolio: Portfolio, document: Document, inputs: Inputs) -> None:
     """Refuse items of the market and of inference that no catalog has."""
-    named = [(f"market.{name}", name) for name in portfolio.market if name not in CATEGORIES]
+    ids = portfolio.market.keys() - {*get_args(Category)}
+    named = [(f"market.{name}", name) for name in sorted(ids)]
     for number, job in enumerate(portfolio.jobs):
         if isinstance(job, InferenceJob):
             named += [(f"jobs.{number}.types", name) for name in job.types or ()]
@@ -254,22 +386,15 @@ def _view(document: Document, site: str, job: int | None) -> Document:
     return replace(document, lines=paths(document.lines), origins=paths(document.origins))
 
 
-OF_NOBODY = frozenset({"jobs", "objective", "targets"})
-
-
 def _joined(
-    problem: Problem,
-    view: Document,
-    site: str,
-    job: int | None,
-    settings: tuple[str, ...],
+    problem: Problem, view: Document, site: str, job: int | None, settings: tuple[str, ...]
 ) -> Inputs:
     """A problem with catalogs and prices; findings have the paths of the portfolio."""
     inputs, findings = joined(problem, view, settings)
     errors = []
     for finding in findings:
         path = finding.path or ""
-        of_nobody = job is None and path.split(".")[0] in OF_NOBODY
+        of_nobody = job is None and path.split(".")[0] in ("jobs", "objective", "targets")
         if finding.severity != "error" or finding.code == "unbounded" or of_nobody:
             continue
         if path.startswith("site"):
@@ -346,13 +471,12 @@ def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -
     )
 
 
-def _columns(portfolio: Portfolio, document: Document, places: Iterable[Place]) -> Iterator[Column]:
+def _columns(portfolio: Portfolio, document: Document, places: Sequence[Place]) -> Iterator[Column]:
     """Yield every way in which a job can run.
 
     Raises:
         InputError: a job can run nowhere.
     """
-    places = list(places)
     for number, job in enumerate(portfolio.jobs):
         count = 0
         for at, place in enumerate(places):
@@ -371,12 +495,7 @@ def _columns(portfolio: Portfolio, document: Document, places: Iterable[Place]) 
 
 
 def _training(
-    portfolio: Portfolio,
-    document: Document,
-    number: int,
-    job: TrainingJob,
-    at: int,
-    place: Place,
+    portfolio: Portfolio, document: Document, number: int, job: TrainingJob, at: int, place: Place
 ) -> Iterator[Column]:
     problem = _problem(portfolio, place.name, job, place.owned, goodput=True)
     problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})

@@ -22,7 +22,7 @@ from planner.case.job import ROUNDING
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
-from planner.portfolio.instance import Column, Instance, Place
+from planner.portfolio.inputs import Column, Instance, Place
 from planner.portfolio.purchases import Limit, Purchases
 from planner.portfolio.schema import TrainingJob
 

@@ -1,4 +1,4 @@
-"""From the solution of the program to a plan: whole counts, orders by date, runs, money, limits.
+"""Plans: solve, save, read; whole counts, orders by date, runs, money, limits from a solution.
 
 Counts of dependent items are counted anew by the rules of the bill, and money is summed from the
 orders: a plan states what its orders are, not what a solver was content with.
@@ -6,15 +6,19 @@ orders: a plan states what its orders are, not what a solver was content with.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from planner.case.figures import weights
+from planner.errors import Finding, InputError, VerificationError
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import Expression, value_of
+from planner.optimizer.solvers import SolverName
 from planner.optimizer.useful_work import Point
-from planner.portfolio.instance import Instance, Place
+from planner.portfolio.check import faults
+from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, Place
 from planner.portfolio.model import Program, Run, tokens_per_pflops
 from planner.portfolio.purchases import SITE_LIMITS, Limit
 from planner.portfolio.schema import (
@@ -27,8 +31,59 @@ from planner.portfolio.schema import (
     TrainingJob,
     Use,
 )
-from planner.portfolio.search import Answer
+from planner.portfolio.search import Answer, search
+from planner.untrusted_files import contents
 from planner.version import __version__
+
+
+def solve(
+    instance: Instance,
+    *,
+    solver: SolverName = "highs",
+    gap: float | None = None,
+    time_limit_s: float | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> PortfolioPlan:
+    """The best plan of an instance, recomputed by independent arithmetic.
+
+    Args:
+        instance: the portfolio in numbers.
+        solver: HiGHS, or CBC as a cross-check.
+        gap: where to stop, as a share; by default 1e-6, of a large problem 0.5 %.
+        time_limit_s: how long the search may take.
+        cancelled: whether to stop now, at the best plan so far.
+
+    Raises:
+        VerificationError: the plan does not agree with its recomputation.
+    """
+    program, answer = search(
+        instance, solver=solver, gap=gap, time_limit_s=time_limit_s, cancelled=cancelled
+    )
+    plan = assemble(instance, program, answer, solver)
+    wrong = faults(instance, plan)
+    if wrong:
+        raise VerificationError(wrong)
+    return plan
+
+
+def to_json(plan: PortfolioPlan) -> bytes:
+    """A plan as JSON."""
+    return (json.dumps(plan.model_dump(mode="json"), indent=1) + "\n").encode()
+
+
+def read_plan(path: Path) -> PortfolioPlan:
+    """A saved plan.
+
+    Raises:
+        InputError: it is no output of `to_json`.
+    """
+    try:
+        return PortfolioPlan.model_validate_json(
+            contents(path, most_bytes=MOST_PLAN_BYTES, what="plan")
+        )
+    except ValueError:
+        message = "no portfolio plan that planner wrote"
+        raise InputError(Finding("plan", message, str(path), fix="solve it again")) from None
 
 
 def assemble(instance: Instance, program: Program, answer: Answer, solver: str) -> PortfolioPlan:
@@ -52,23 +107,13 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
     return PortfolioPlan(message=message, **head)
 
 
-class _Delivery(NamedTuple):
-    """Units that arrive at a site in a period, paid in another, USD each."""
-
-    place: Place
-    item: str
-    paid: int
-    arrives: int
-    quantity: int
-    unit_usd: float
-
-
 class _Assembly:
     """One plan in the making."""
 
     def __init__(self, instance: Instance, program: Program, answer: Answer) -> None:
         self.instance, self.program, self.answer = instance, program, answer
         self.values, self.periods = answer.values, instance.periods
+        self.place = {place.name: place for place in instance.places}
         self.counts: dict[tuple[int, int], Mapping[str, float]] = {}
         self.needed: dict[tuple[int, int], dict[str, int]] = {}
         for at, place in enumerate(instance.places):
@@ -80,16 +125,20 @@ class _Assembly:
                 self.needed[at, period] = {sku: count for sku, count in every.items() if count}
         self.needs: dict[tuple[int, str], list[int]] = {}
         self.bought = self._bought()
-        self.deliveries = [*self._deliveries()]
+        self.orders = sorted(
+            self._orders(), key=lambda o: (o.period, o.site, -o.extended_usd, o.item)
+        )
         self.money = [*self._money()]
 
     def plan(self, head: Mapping[str, object]) -> PortfolioPlan:
         """The plan."""
         answer, runs, instance = self.answer, [*self._runs()], self.instance
-        orders, money = [*self._orders()], self.money
+        orders, money = self.orders, self.money
         residual = instance.discount(len(self.periods) * instance.years) * math.fsum(
-            d.quantity * instance.residual_share(d.place, d.item, d.arrives) * d.unit_usd
-            for d in self.deliveries
+            o.quantity
+            * instance.residual_share(self.place[o.site], o.item, o.arrives - 1)
+            * o.unit_net_usd
+            for o in orders
         )
         capex = math.fsum(order.extended_usd for order in orders)
         tco = -residual + math.fsum(
@@ -174,46 +223,42 @@ class _Assembly:
 
     # Money
 
-    def _deliveries(self) -> Iterator[_Delivery]:
+    def _orders(self) -> Iterator[Order]:
+        instance = self.instance
         for (at, sku), counts in self.bought.items():
-            place = self.instance.places[at]
-            lead = self.instance.rule(place, sku).lead
+            place, needs = instance.places[at], self.needs[at, sku]
+            item, lead = place.inputs.item(sku), instance.rule(place, sku).lead
             for arrives, quantity in enumerate(counts):
-                if quantity:
-                    price = self.instance.price_usd(place, sku, arrives - lead)
-                    yield _Delivery(place, sku, arrives - lead, arrives, quantity, price)
-
-    def _orders(self) -> list[Order]:
-        found, places = [], {p.name: at for at, p in enumerate(self.instance.places)}
-        for d in self.deliveries:
-            key, item = (places[d.place.name], d.item), d.place.inputs.item(d.item)
-            needs, before = self.needs[key], sum(self.bought[key][: d.arrives])
-            used = (p for p in self.periods[d.arrives :] if needs[p] > before)
-            order = Order(
-                period=d.paid + 1,
-                arrives=d.arrives + 1,
-                in_use_from=next(used, d.arrives) + 1,
-                date=self.instance.start(d.paid),
-                site=d.place.name,
-                item=d.item,
-                model=f"{item.vendor} {item.model}",
-                category=item.category,
-                quantity=d.quantity,
-                unit_net_usd=d.unit_usd,
-                extended_usd=round(d.unit_usd * d.quantity, 2),
-                support_usd_per_year=d.place.items[d.item].support_usd_per_year * d.quantity,
-            )
-            found.append(order)
-        return sorted(found, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))
+                if not quantity:
+                    continue
+                price, before = (
+                    instance.price_usd(place, sku, arrives - lead),
+                    sum(counts[:arrives]),
+                )
+                used = (p for p in self.periods[arrives:] if needs[p] > before)
+                yield Order(
+                    period=arrives - lead + 1,
+                    arrives=arrives + 1,
+                    in_use_from=next(used, arrives) + 1,
+                    date=instance.start(arrives - lead),
+                    site=place.name,
+                    item=sku,
+                    model=f"{item.vendor} {item.model}",
+                    category=item.category,
+                    quantity=quantity,
+                    unit_net_usd=price,
+                    extended_usd=round(price * quantity, 2),
+                    support_usd_per_year=place.items[sku].support_usd_per_year * quantity,
+                )
 
     def _money(self) -> Iterator[MoneyOfPeriod]:
-        instance, bought = self.instance, self.deliveries
+        instance = self.instance
         for period in self.periods:
             energy = [self._sum(at, period, "energy_usd_per_year") for at in self._sites]
-            paid = (round(d.unit_usd * d.quantity, 2) for d in bought if d.paid == period)
+            paid = (o.extended_usd for o in self.orders if o.period == period + 1)
             support = (
-                d.quantity * instance.support_usd(d.place, d.item, d.arrives)[period]
-                for d in bought
+                o.quantity * instance.support_usd(self.place[o.site], o.item, o.arrives - 1)[period]
+                for o in self.orders
             )
             yield MoneyOfPeriod(
                 period=period + 1,
@@ -411,15 +456,10 @@ class _Assembly:
         return limit.use(used)
 
     def _notes(self) -> Iterator[str]:
-        portfolio, left_out = self.instance.portfolio, self.instance.left_out
+        left_out = self.instance.left_out
         if len(self.answer.worth) > 1:
             yield "Priorities: value and bound are those of the first class; later ones follow it."
-        if any(job.moves for job in portfolio.jobs):
-            yield "Time and labour of a job's move to another site or type are not counted."
-        yield "Jobs stay at one site on one GPU type unless they have moves; checkpoints are async."
-        yield "Write bandwidth is a guaranteed share per job; idle shares are lent, not counted on."
-        if portfolio.network.compute is not None:
-            yield "Switches bought early serve later; labour of rewiring is not priced."
+        yield "Not counted: labour of rewiring and of moves; idle shares of write bandwidth, lent."
         if self.answer.status == "limit":
             yield "The gap is above the target: stopped by the time limit or by rounds."
         if left_out:

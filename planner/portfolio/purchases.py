@@ -21,7 +21,7 @@ from planner.case.figures import weights
 from planner.case.job import ROUNDING
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Rows
-from planner.portfolio.instance import Instance, Place
+from planner.portfolio.inputs import Instance, Place
 from planner.portfolio.schema import Use
 
 SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))

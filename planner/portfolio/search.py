@@ -20,7 +20,7 @@ from pulp import LpInteger, lpSum
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
-from planner.portfolio.instance import Instance
+from planner.portfolio.inputs import Instance
 from planner.portfolio.model import Program, Run
 from planner.portfolio.periods import Averaged, block_starts, equal_periods, kind_of
 

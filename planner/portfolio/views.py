@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from html import escape
 from typing import Any, BinaryIO
 
 from planner.currency import USD
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
-from planner.report.blocks import Block, Column, Heading, Table, Text
+from planner.report.blocks import Block, Heading, Table, Text, figures, words
 from planner.report.page import fragment
 from planner.report.screen import show
 from planner.workbook import tables
@@ -102,18 +102,6 @@ def _grouped(use: Use) -> str:
     return label(use.model_copy(update={"period": None}) if use.site else use)
 
 
-def words(label: str, values: Iterable[str | None]) -> Column:
-    """A column of words."""
-    return Column(label, tuple(v or "-" for v in values), words=True)
-
-
-def figures(label: str, values: Iterable[float | None], digits: int = 0) -> Column:
-    """A column of numbers, with a number of decimals, as on the screen."""
-    found = tuple(values)
-    texts = tuple("-" if v is None else f"{v:,.{digits}f}" for v in found)
-    return Column(label, found, texts=texts)
-
-
 def _jobs(plan: PortfolioPlan) -> Table:
     rows = plan.jobs
     asked = (
@@ -149,7 +137,7 @@ def _runs(plan: PortfolioPlan) -> Table:
         words("job", (r.job for r in last)),
         words("periods", (f"{a}" if a == b else f"{a}-{b}" for a, b in ends)),
         words("site", (r.site for r in last)),
-        words("on", (model(plan, r.item).split(maxsplit=1)[-1] for r in last)),
+        words("on", (plan.models[r.item].split(maxsplit=1)[-1] for r in last)),
         figures("GPUs", (r.gpus for r in last)),
         *spares,
         figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
@@ -170,11 +158,6 @@ def _goes_on(before: JobRun, run: JobRun) -> bool:
         return of.job, of.item, of.site, of.gpus, *(round(each or 0.0, 1) for each in figures)
 
     return settings(before) == settings(run) and run.period == before.period + 1
-
-
-def model(plan: PortfolioPlan, item: str) -> str:
-    """Vendor and model of an item."""
-    return plan.models.get(item, item)
 
 
 def _periods(plan: PortfolioPlan) -> Table:
@@ -230,7 +213,7 @@ def _standing(plan: PortfolioPlan) -> Table:
     columns = (
         figures("period", (s.period for s in rows)),
         words("site", (s.site for s in rows)),
-        words("item", (model(plan, s.item) for s in rows)),
+        words("item", (plan.models[s.item] for s in rows)),
         figures("in service", (s.needed for s in rows)),
         figures("held", (s.held for s in rows)),
         figures("retired", (s.retired for s in rows)),
@@ -241,10 +224,9 @@ def _standing(plan: PortfolioPlan) -> Table:
 # Timeline
 
 
-def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
-    """A chart of GPUs by job and period, orders below it, as SVG or PNG."""
+def timeline(plan: PortfolioPlan) -> str:
+    """A chart of GPUs by job and period, orders below it, as an SVG element."""
     import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -252,7 +234,7 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
     periods = [m.period for m in plan.money]
     with mpl.rc_context(style):
         figure = Figure(figsize=(10, 5.2), layout="constrained")
-        (FigureCanvasAgg if kind == "png" else FigureCanvasSVG)(figure)
+        FigureCanvasSVG(figure)
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         gpus = [(run.job, run.period, float(run.gpus)) for run in plan.runs]
         paid = [(f"orders for {o.site}", o.period, o.extended_usd / 1e6) for o in plan.orders]
@@ -268,9 +250,8 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
             axes.spines[["top", "right"]].set_visible(False)
         bottom.set_xticks(periods, [m.start or f"period {m.period}" for m in plan.money])
         stream = io.BytesIO()
-        metadata = {"Software": None} if kind == "png" else {"Date": None}
-        figure.savefig(stream, format=kind, dpi=100, metadata=metadata)
-    return stream.getvalue()
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return "<svg" + stream.getvalue().decode().partition("<svg")[2]
 
 
 # Page
@@ -288,7 +269,7 @@ def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
     title, (_, answer, *tables) = escape(_title(plan)), view(plan, full=True)
     head = '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    picture = _picture(plan) if plan.runs else ""
+    picture = timeline(plan) if plan.runs else ""
     parts = (
         f"{head}<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
         fragment([answer]),
@@ -301,11 +282,7 @@ def page(plan: PortfolioPlan) -> bytes:
 
 def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
-    return _picture(plan) + fragment([_runs(plan), _orders(plan, full=False)])
-
-
-def _picture(plan: PortfolioPlan) -> str:
-    return "<svg" + timeline(plan).decode().partition("<svg")[2]
+    return timeline(plan) + fragment([_runs(plan), _orders(plan, full=False)])
 
 
 # Workbook

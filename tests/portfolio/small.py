@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.portfolio.inputs import load
-from planner.portfolio.instance import Instance
+from planner.portfolio.inputs import Instance, load
 
 YEAR = 8766.0 / 8760.0
 """The known answers count years of 365.25 days."""

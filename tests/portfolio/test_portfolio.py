@@ -20,10 +20,12 @@ from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
 from planner.optimizer import solvers
-from planner.portfolio import analysis, api, views
+from planner.portfolio import analysis, views
 from planner.portfolio.check import faults
+from planner.portfolio.inputs import load
 from planner.portfolio.model import Program
 from planner.portfolio.periods import Averaged, block_starts
+from planner.portfolio.plan import solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
 from planner.report.edition import visible
@@ -96,7 +98,7 @@ KNOWN: dict[str, tuple[dict[str, Any], float]] = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_answers(name: str, tmp_path: Path) -> None:
     problem, value = KNOWN[name]
-    plan = api.solve(instance(tmp_path, problem))
+    plan = solve(instance(tmp_path, problem))
     assert plan.status == "optimal"
     assert plan.value == pytest.approx(value, rel=1e-9)
     assert plan.bound == pytest.approx(value, rel=2e-6)
@@ -105,7 +107,7 @@ def test_known_answers(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["most work", "least tco with floors"])
 def test_other_solver_agrees(name: str, tmp_path: Path) -> None:
     problem, value = KNOWN[name]
-    plan = api.solve(instance(tmp_path, problem), solver="cbc")
+    plan = solve(instance(tmp_path, problem), solver="cbc")
     assert plan.value == pytest.approx(value, rel=1e-6)
 
 
@@ -115,7 +117,7 @@ def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
     case = enumeration.random_case(seed)
     truth = enumeration.best(case)
     try:
-        plan = api.solve(api.load(written(tmp_path, enumeration.problem_files(case))))
+        plan = solve(load(written(tmp_path, enumeration.problem_files(case))))
     except InputError as error:
         assert "can run on no" in str(error)
         assert truth is None
@@ -149,7 +151,7 @@ def growing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PortfolioPl
         "objective": {"maximize": "goodput"},
     }
     path = written(folder, enumeration.with_box(files((A, B), (S,), problem)))
-    return path, api.solve(api.load(path))
+    return path, solve(load(path))
 
 
 def test_power_before_it_grows_is_the_first(growing: tuple[Path, PortfolioPlan]) -> None:
@@ -205,7 +207,7 @@ def _with(plan: PortfolioPlan, part: str, at: int, **changed: Any) -> PortfolioP
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_fault_is_found(name: str, growing: tuple[Path, PortfolioPlan]) -> None:
     path, plan = growing
-    case = api.load(path)
+    case = load(path)
     assert not faults(case, plan)
     assert faults(case, FAULTS[name](plan))
 
@@ -215,9 +217,9 @@ def test_units_of_an_earlier_plan_are_not_bought_again(tmp_path: Path) -> None:
         "jobs": [{**ONE, "min_useful_pflops": 20}, {**TWO, "min_useful_pflops": 16}],
         "objective": {"minimize": "cost"},
     }
-    first = api.solve(instance(tmp_path, problem))
-    (tmp_path / "earlier.json").write_bytes(api.to_json(first))
-    again = api.solve(instance(tmp_path, {**problem, "owned": "earlier.json"}))
+    first = solve(instance(tmp_path, problem))
+    (tmp_path / "earlier.json").write_bytes(to_json(first))
+    again = solve(instance(tmp_path, {**problem, "owned": "earlier.json"}))
     assert first.orders
     assert not again.orders
     assert again.value == 0.0
@@ -235,9 +237,9 @@ def test_units_of_a_single_plan_stand_at_the_only_site(tmp_path: Path) -> None:
 
 def test_first_class_gets_its_best_alone(tmp_path: Path) -> None:
     budget = {"budget": {"capex": "2.5 MUSD"}}
-    alone = api.solve(instance(tmp_path, {**budget, "jobs": [TWO], "periods": {"count": 1}}))
+    alone = solve(instance(tmp_path, {**budget, "jobs": [TWO], "periods": {"count": 1}}))
     second = {**ONE, "priority": 2, "optional": True}
-    both = api.solve(instance(tmp_path, {**budget, "jobs": [TWO, second]}))
+    both = solve(instance(tmp_path, {**budget, "jobs": [TWO, second]}))
     assert both.value == pytest.approx(alone.value, rel=1e-6)
     assert [job.job for job in both.jobs if job.starved] == ["one"]
 
@@ -252,8 +254,8 @@ def test_job_that_may_move_uses_what_is_owned_first(tmp_path: Path) -> None:
         "budget": {"capex": "2 MUSD"},
         "items": {"a": {"max": 2}, "b": {"max": 4}, "s": {"max": 2}},
     }
-    stays = api.solve(instance(tmp_path, problem))
-    moves = api.solve(instance(tmp_path, {**problem, "jobs": [{**TWO, "moves": 1}]}))
+    stays = solve(instance(tmp_path, problem))
+    moves = solve(instance(tmp_path, {**problem, "jobs": [{**TWO, "moves": 1}]}))
     assert len({run.item for run in stays.runs}) == 1
     assert [run.item for run in moves.runs] == ["a", "b"]
     assert stays.value is not None
@@ -265,7 +267,7 @@ def test_inference_has_its_gpus_in_every_period(tmp_path: Path) -> None:
     rates = {"a": {"per_gpu": 900, "date": "2026-05", "source": "own measurement"}}
     chat = {"name": "chat", "kind": "inference", "tokens_per_s": 20_000, "rates": rates}
     problem = {"periods": {"count": 2}, "jobs": [TWO, chat], "budget": {"capex": "2.5 MUSD"}}
-    plan = api.solve(instance(tmp_path, problem))
+    plan = solve(instance(tmp_path, problem))
     runs = [run for run in plan.runs if run.job == "chat"]
     assert [(run.item, run.systems, run.period) for run in runs] == [("a", 3, 1), ("a", 3, 2)]
     assert any("GPUs" in fault or "serves" in fault for fault in faults(
@@ -279,7 +281,7 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
         "jobs": [{**ONE, "min_useful_pflops": 20}, {**TWO, "min_useful_pflops": 16}],
     }
     case = instance(tmp_path, problem)
-    assert api.solve(case).status == "infeasible"
+    assert solve(case).status == "infeasible"
     relaxed = {"capital budget": 1.0, "work of one": 20.0, "work of two": 16.0}
     for text in analysis.relaxations(case):
         name = next(name for name in relaxed if name in text)
@@ -292,14 +294,14 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
         "budget": {"capex": f"{capex} MUSD"},
         "jobs": [{**ONE, "min_useful_pflops": one}, {**TWO, "min_useful_pflops": two}],
     }
-    assert api.solve(instance(tmp_path, wide)).status == "optimal"
+    assert solve(instance(tmp_path, wide)).status == "optimal"
 
 
 def test_marginal_value_is_that_of_a_wider_budget(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
-    plan = api.solve(case)
+    plan = solve(case)
     (found,) = [each for each in analysis.explain(case, plan) if "capital" in each.limit]
-    wider = api.solve(instance(tmp_path, {"budget": {"capex": "3.5 MUSD"}}))
+    wider = solve(instance(tmp_path, {"budget": {"capex": "3.5 MUSD"}}))
     assert plan.value is not None
     assert wider.value is not None
     assert found.change == pytest.approx(wider.value - plan.value, rel=1e-5)
@@ -313,9 +315,9 @@ def test_retired_units_make_room(tmp_path: Path) -> None:
         "periods": {"count": 2},
         "budget": {"capex": "1.5 MUSD"},
     }
-    kept = api.solve(instance(tmp_path, problem))
+    kept = solve(instance(tmp_path, problem))
     market = {"a": {"retire": True, "resale": 0.2}}
-    free = api.solve(instance(tmp_path, {**problem, "market": market}))
+    free = solve(instance(tmp_path, {**problem, "market": market}))
     assert kept.value is not None
     assert free.value is not None
     assert free.value > kept.value * 1.05
@@ -327,7 +329,7 @@ def test_retired_units_make_room(tmp_path: Path) -> None:
 
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
-    found = list(analysis.simulate(case, api.solve(case), length_s=365 * 86400.0, replications=20))
+    found = list(analysis.simulate(case, solve(case), length_s=365 * 86400.0, replications=20))
     assert len(found) == 2
     for each in found:
         assert each.simulated == pytest.approx(each.planned, abs=max(2 * each.margin, 2e-4))
@@ -431,7 +433,7 @@ def test_search_of_large_problems_finds_the_known_answers(
 ) -> None:
     monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
     problem, value = KNOWN[name]
-    plan = api.solve(instance(tmp_path, problem), gap=1e-6)
+    plan = solve(instance(tmp_path, problem), gap=1e-6)
     assert plan.value == pytest.approx(value, rel=1e-6)
 
 
@@ -445,9 +447,9 @@ def test_plans_of_equal_periods_are_plans(tmp_path: Path, monkeypatch: pytest.Mo
     }
     case = instance(tmp_path, problem)
     assert block_starts(Program(case)) == (0, 2)
-    large = api.solve(case, gap=1e-4)
+    large = solve(case, gap=1e-4)
     monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
-    small = api.solve(case, gap=1e-4)
+    small = solve(case, gap=1e-4)
     assert large.value == pytest.approx(small.value, rel=2e-4)
 
 
@@ -457,7 +459,7 @@ def test_averaged_periods_give_a_bound(
 ) -> None:
     case = enumeration.random_case(seed)
     truth = enumeration.best(case)
-    program = Program(api.load(written(tmp_path, enumeration.problem_files(case))))
+    program = Program(load(written(tmp_path, enumeration.problem_files(case))))
     money = program.portfolio.objective.minimize is not None
     goal, _ = program.goal(None if money else 1)
     program.ask_for(goal if money else -1.0 * goal, maximise=False)
@@ -472,7 +474,7 @@ def test_averaged_periods_give_a_bound(
 def test_budget_adds_to_what_is_owned(tmp_path: Path) -> None:
     site = {**SITE, "owned": {"b": 3, "s": 1}}
     problem = {"sites": {"site": site}, "jobs": [TWO], "budget": {"capex": "0.6 MUSD"}}
-    plan = api.solve(instance(tmp_path, problem))
+    plan = solve(instance(tmp_path, problem))
     assert [(run.item, run.systems) for run in plan.runs] == [("b", 4)]
 
 
@@ -487,7 +489,7 @@ def test_open_spares_are_as_good_as_the_best_number(tmp_path: Path) -> None:
     def plan(spares: Any) -> PortfolioPlan:
         repair = {"share": 1.0, "time": "200 h", "spares": spares}
         jobs = [{**TWO, "repair": repair, "failures": {"per_gpu_day": 0.02}}]
-        return api.solve(instance(tmp_path, {"jobs": jobs, "budget": {"capex": "3 MUSD"}}))
+        return solve(instance(tmp_path, {"jobs": jobs, "budget": {"capex": "3 MUSD"}}))
 
     free = plan("open")
     values = [plan(number).value or 0.0 for number in range(3)]
@@ -504,7 +506,7 @@ def test_what_comes_with_systems_is_ordered_when_it_is_needed(tmp_path: Path) ->
         "jobs": [TWO],
     }
     contents = enumeration.with_box(files((A, B), (S,), problem))
-    plan = api.solve(api.load(written(tmp_path, contents)))
+    plan = solve(load(written(tmp_path, contents)))
     boxes = [order for order in plan.orders if order.item == "box"]
     assert len(boxes) > 1
     assert all(order.in_use_from == order.period for order in boxes)
@@ -574,13 +576,13 @@ def test_search_is_the_same_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(shipped.portfolio_files()))
 def test_shipped_example_can_be_placed(name: str) -> None:
-    case = api.load(shipped.portfolio_files()[name])
+    case = load(shipped.portfolio_files()[name])
     assert {column.job for column in case.columns} == set(range(len(case.portfolio.jobs)))
     assert all(place.case.companions.fabrics for place in case.places)
 
 
 def test_shipped_two_jobs_are_solved_with_their_fabrics() -> None:
-    plan = api.solve(api.load(shipped.portfolio_files()["two_jobs"]))
+    plan = solve(load(shipped.portfolio_files()["two_jobs"]))
     assert plan.status == "optimal"
     assert {job.job for job in plan.jobs if job.site} == {
         "pretraining-120b",
@@ -596,14 +598,14 @@ def test_a_single_site_is_named_as_in_other_files(tmp_path: Path) -> None:
     problem["site"] = problem.pop("sites")["site"]
     path = written(tmp_path, {**contents, "problem.yaml": json.dumps(problem)})
     assert is_portfolio(path)
-    plan = api.solve(api.load(path))
+    plan = solve(load(path))
     assert plan.value == pytest.approx(KNOWN["most work"][1], rel=1e-9)
 
 
 def test_share_of_the_rate_by_a_spread_is_verified(tmp_path: Path) -> None:
     def value(factor: float) -> float:
         spread = {"tensor": 1, "pipeline": 1, "factor": factor}
-        plan = api.solve(instance(tmp_path, {"jobs": [{**TWO, "parallelism": spread}]}))
+        plan = solve(instance(tmp_path, {"jobs": [{**TWO, "parallelism": spread}]}))
         assert plan.value is not None
         return plan.value
 

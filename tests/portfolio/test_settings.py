@@ -10,7 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from planner.errors import InputError
-from planner.portfolio import api
+from planner.portfolio.inputs import load
+from planner.portfolio.plan import solve
 from planner.portfolio.schema import Portfolio, PortfolioPlan, PortfolioSite, TrainingJob
 from planner.schema.job import Checkpoint, DataSet, GpuRange, Repair, Restore, Training
 from planner.schema.problem import Quantity, Storage
@@ -139,7 +140,7 @@ def laid(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 def solved(folder: Path, data: dict[str, Any]) -> PortfolioPlan:
     """Return the plan of a problem."""
-    return api.solve(api.load(written(folder, files((A, B), STORES, data))))
+    return solve(load(written(folder, files((A, B), STORES, data))))
 
 
 @pytest.fixture(scope="module")
