@@ -54,7 +54,11 @@ def write(
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
     inside, edition = audience == "internal", prices or PRICES[audience]
-    solved, plan = plan, restated(for_audience(plan, audience, prices))
+    carried = None
+    if inside and inputs is not None:  # first, as it takes memory for a moment
+        made = plan.provenance.tool
+        carried = tables.pack(tables.Carried(plan.model_dump_json(), inputs, created, made))
+    plan = restated(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
     if plan.jobs and plan.lines:
         bill = quote.begin(book, plan, edition)
@@ -69,7 +73,7 @@ def write(
         sheet.head(plan.problem, f"No plan: {plan.status}")
         sheet.text(plan.message or "There is no plan.")
     if inside:
-        tables.write_basis(book, plan, solved, inputs)
+        tables.write_basis(book, plan, carried)
         for add in more:
             add(book)
     book.close()

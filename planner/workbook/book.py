@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, NamedTuple
 
 import xlsxwriter
@@ -139,8 +140,7 @@ class Book:
         self.title = clean(" ".join(title.split()), 120)
         self.created, self.currency = created, currency
         font = {"font_name": "Arial", "font_size": 10}
-        options = {"default_format_properties": font, "in_memory": True}  # no file in TMPDIR
-        self.file = xlsxwriter.Workbook(stream, options)
+        self.file = xlsxwriter.Workbook(stream, {"default_format_properties": font})
         self.file.set_properties({"title": self.title, "created": created})
         self.inputs: list[Input] = []
         self.cells: dict[Place, Scalar] = {}
@@ -184,7 +184,8 @@ class Book:
             OSError: the folder of temporary files is full or closed.
         """
         try:
-            self.file.close()
+            with TemporaryDirectory(prefix="planner-") as self.file.tmpdir:
+                self.file.close()
         except xlsxwriter.exceptions.FileCreateError as error:
             raise error.args[0] from None
 

@@ -206,21 +206,19 @@ class Carried(NamedTuple):
     tool: str
 
 
-def write_basis(book: Book, plan: Plan, solved: Plan, inputs: str | None) -> None:
+def write_basis(book: Book, plan: Plan, carried: str | None) -> None:
     """Write the sheet Basis.
 
     Args:
         plan: in the currency shown.
-        solved: the plan as solved, which the workbook carries.
-        inputs: the text of its inputs; without it nothing is carried.
+        carried: the plan as solved with its inputs, as `pack` gives them.
     """
     sheet = Sheet(book, BASIS, (40, 20, 13, 44, 11, 12, 60), landscape=True)
     under = "Internal: sources, assumptions and notes are not for the customer."
     sheet.head("Basis of the plan", under)
     write_blocks(sheet, _blocks(plan))
-    if inputs is not None:
-        made = solved.provenance.tool
-        _carry(sheet, Carried(solved.model_dump_json(), inputs, book.created, made))
+    if carried is not None:
+        _carry(sheet, carried)
 
 
 def _blocks(plan: Plan) -> Iterator[Block]:
@@ -290,10 +288,9 @@ def _range(line: Line) -> str:
     return " – ".join("" if end is None else f"{end:,.0f}" for end in ends)
 
 
-def _carry(sheet: Sheet, carried: Carried) -> None:
+def _carry(sheet: Sheet, text: str) -> None:
     """Write the plan below the printed area, in cells of compressed text."""
     sheet.heading("Data for `planner verify`: the plan and its inputs. Do not change.")
-    text = pack(carried)
     chunks = [text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK)]
     small = sheet.book.look("text", "note", "line")
     filled = sheet.book.look("text", "note", "line", align="fill", indent=0)
