@@ -62,7 +62,6 @@ gpt3_octet.sweep.parquet
 gpt3_octet.sweep.xlsx
 gpt3_octet.rfq.xlsx
 gpt3_octet.simulation.json
-gpt3_octet.trace.png
 gpt3_octet.html
 gpt3_octet.sweep.html
 """.strip().splitlines()
