@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from planner import api, shipped
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import one_of, seconds, share, whole
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
@@ -58,7 +57,7 @@ from planner.sources import (
     require_single,
     wrong_type,
 )
-from planner.terminal import interrupt_handled
+from planner.terminal import Progress, ignore, interrupt_handled
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import dropwhile, takewhile
-from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
 from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
@@ -76,14 +76,18 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         InputError: there is no number of GPUs to size for, or it holds no replica.
     """
     case = resolve(inputs)
-    system, most = _reference(inputs, case)
-    cluster = _cluster(inputs, case.job, system, most, gpus)
+    if not case.systems:
+        fix = "planner check PROBLEM lists why each one is left out"
+        raise InputError(Finding("no-gpu-system", "no GPU system is on offer", fix=fix))
+    system = min(case.systems, key=partial(_rank, inputs, case))
+    cluster = _cluster(inputs, case.job, system, cap_in_use(case, system), gpus)
     modes = tuple(mode for mode in case.job.modes if mode != "local") or ("async",)
     known_s = stall_s(case.job, system.way(), cluster.gpus)
     job = replace(case.job, stall_s=known_s, derived_stall=False, modes=modes)
     checkpoint = _checkpoint(inputs, job, cluster.gpus)
     read = max(checkpoint.ingest_demand_gb_per_s, checkpoint.restore_gb_per_s or 0.0)
     sizing = Sizing(inputs, replace(case, job=job), job, cluster, read)
+    own = (case.rule,) if case.rule is not None and case.rule.family == "custom" else ()
     reports = tuple(_mode_report(sizing, mode) for mode in modes)
     return SizeReport(
         problem=inputs.problem.name,
@@ -92,7 +96,10 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         modes=reports,
         delivered_read_share=case.delivered_read,
         delivered_write_share=case.delivered_write,
-        rules=(*(_law_row(sizing, mode) for mode in reports), *_vendor_rows(sizing)),
+        rules=(
+            *(_law_row(sizing, mode) for mode in reports),
+            *(_nameplate_row(sizing, rule) for rule in (*VENDOR_RULES.values(), *own)),
+        ),
         notes=tuple(_notes(sizing, reports)),
         currency=inputs.problem.shown_in,
     )
@@ -101,23 +108,11 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
 # The cluster: GPU type, GPUs, clients, failures.
 
 
-def _reference(inputs: Inputs, case: Case) -> tuple[System, int]:
-    """The GPU system to size for, demanded or of most peak FLOP/s, and its largest number.
-
-    Raises:
-        InputError: no GPU system is on offer.
-    """
-    if not case.systems:
-        fix = "planner check PROBLEM lists why each one is left out"
-        raise InputError(Finding("no-gpu-system", "no GPU system is on offer", fix=fix))
-
-    def rank(system: System) -> tuple[bool, float, int, str]:
-        way, demanded = system.way(), inputs.problem.items.get(system.id, Quantity()).least > 0
-        gpus = way.most_gpus(cap_in_use(case, system))
-        return not demanded, -gpus * (way.tflops_per_gpu or 0.0), -gpus, system.id
-
-    best = min(case.systems, key=rank)
-    return best, cap_in_use(case, best)
+def _rank(inputs: Inputs, case: Case, system: System) -> tuple[bool, float, int, str]:
+    """Order of GPU systems to size for: demanded ones first, then by most peak FLOP/s."""
+    way, demanded = system.way(), inputs.problem.items.get(system.id, Quantity()).least > 0
+    gpus = way.most_gpus(cap_in_use(case, system))
+    return not demanded, -gpus * (way.tflops_per_gpu or 0.0), -gpus, system.id
 
 
 def _cluster(
@@ -129,7 +124,17 @@ def _cluster(
         InputError: nothing limits the GPUs, not one system fits, or not even one replica.
     """
     item, way = inputs.item(system.id), system.way()
-    gpus = _most_gpus(job, system, most, item.product) if asked_gpus is None else asked_gpus
+    held = way.most_gpus(most)
+    if asked_gpus is None and most == UNLIMITED_UNITS:
+        message = "nothing limits the GPUs, so there is no number to size for"
+        fix = "give --gpus N, or a power, space or cost budget"
+        raise InputError(Finding("unlimited", message, fix=fix))
+    gpus = int(min(held, job.gpus_max or held) // way.step_gpus * way.step_gpus)
+    if asked_gpus is None and not gpus:
+        room, needed = f"{most * system.gpus:,} GPUs of {item.product}", f"{way.step_gpus:,}"
+        message = f"the site holds {room}, and a job needs {needed}"
+        raise InputError(Finding("no-room", message, fix="raise the budgets, or give --gpus N"))
+    gpus = gpus if asked_gpus is None else asked_gpus
     replica = way.replica_gpus
     if replica is not None and gpus < replica:
         message = f"one replica needs {replica:,} GPUs (tensor x pipeline), more than {gpus:,}"
@@ -139,7 +144,6 @@ def _cluster(
     writers = systems
     if job.one_replica_writes and replica is not None:
         writers = min(systems, way.systems_for(replica))
-    held = way.most_gpus(most)
     reason = "the most that power, racks, budgets and counts, each alone, allow"
     if asked_gpus is not None:
         above = most != UNLIMITED_UNITS and asked_gpus > held
@@ -161,20 +165,6 @@ def _cluster(
         failures_reason=_failures_reason(inputs, system.id),
         mtti_s=mtti_s(way.failures_per_gpu_day, gpus),
     )
-
-
-def _most_gpus(job: JobNumbers, system: System, most: int, name: str) -> int:
-    if most == UNLIMITED_UNITS:
-        message = "nothing limits the GPUs, so there is no number to size for"
-        fix = "give --gpus N, or a power, space or cost budget"
-        raise InputError(Finding("unlimited", message, fix=fix))
-    way = system.way()
-    gpus = min(way.most_gpus(most), job.gpus_max or math.inf)
-    if gpus < way.step_gpus:
-        held = most * system.gpus
-        message = f"the site holds {held:,} GPUs of {name}, and a job needs {way.step_gpus:,}"
-        raise InputError(Finding("no-room", message, fix="raise the budgets, or give --gpus N"))
-    return int(gpus // way.step_gpus * way.step_gpus)
 
 
 def _failures_reason(inputs: Inputs, sku: str) -> str:
@@ -240,7 +230,8 @@ def _policy_interval_s(job: JobNumbers, mode: Mode, mtti_s: float) -> float:
     """Interval of the policy with just the bandwidth that the law then requires, s.
 
     Source: the optimum of `goodput.goodput` for the stall; the part of the stall that grows with
-    the interval (a synchronous save, the slowdown of a drain) is taken at the law's limit.
+    the interval (a synchronous save, the slowdown of a drain) is taken at the law's limit. So the
+    interval solves I = exact_period(stall + growing * I); the larger root, as goodput peaks there.
     """
     rule = job.interval
     if rule.policy == "fixed":
@@ -248,24 +239,18 @@ def _policy_interval_s(job: JobNumbers, mode: Mode, mtti_s: float) -> float:
     stall, growing = job.stall_s, job.drain_slowdown * job.max_overlap
     if mode == "sync":
         stall, growing = 0.0, job.max_blocking
-    best_s = _best_with_growing_stall_s(stall, growing, mtti_s)
-    return min(max(best_s, rule.low_s), rule.high_s)
-
-
-def _best_with_growing_stall_s(stall_s: float, share: float, mtti_s: float) -> float:
-    """Solve I = exact_period(stall + share * I); the larger root, as goodput peaks there."""
-    if share == 0:
-        return exact_period_s(stall_s, mtti_s)
-    if share >= 1:
-        return math.inf
-    low, high = 0.0, (mtti_s + stall_s) / (1 - share)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if exact_period_s(stall_s + share * middle, mtti_s) > middle:
+    if growing >= 1:
+        return rule.high_s
+    low, best_s = 0.0, (mtti_s + stall) / (1 - growing)
+    if growing == 0:
+        best_s = exact_period_s(stall, mtti_s)
+    for _ in range(_HALVINGS if growing else 0):
+        middle = (low + best_s) / 2
+        if exact_period_s(stall + growing * middle, mtti_s) > middle:
             low = middle
         else:
-            high = middle
-    return high
+            best_s = middle
+    return min(max(best_s, rule.low_s), rule.high_s)
 
 
 def _interval_row(sizing: Sizing, mode: Mode, interval_s: float, by_policy: bool) -> IntervalRow:
@@ -274,16 +259,18 @@ def _interval_row(sizing: Sizing, mode: Mode, interval_s: float, by_policy: bool
     share = job.max_blocking
     if mode != "sync":  # stall and drain fit into the interval
         share = min(job.max_overlap, 1 - job.stall_s / interval_s)
-    write = write_demand_gb_per_s(job.checkpoint_gb, share, interval_s) if share > 0 else None
+    write = running = None
+    if share > 0:
+        write = write_demand_gb_per_s(job.checkpoint_gb, share, interval_s)
+        read = sizing.read_demand_gb_per_s or write
+        running = _running(sizing, mode, interval_s, write, read)
     return IntervalRow(
         interval_s=interval_s,
         by_policy=by_policy,
         write_demand_gb_per_s=write,
         write_mb_per_s_per_gpu=None if write is None else 1000 * write / sizing.cluster.gpus,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, interval_s),
-        running=None
-        if write is None
-        else _running(sizing, mode, interval_s, write, sizing.read_demand_gb_per_s or write),
+        running=running,
     )
 
 
@@ -329,12 +316,10 @@ def _interval_at(job: JobNumbers, mode: Mode, write_gb_per_s: float, mtti_s: flo
 def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
     row = next(row for row in mode.rows if row.by_policy)
     read, write, case = sizing.read_demand_gb_per_s, row.write_demand_gb_per_s, sizing.case
-    demand = Demand(
-        read / case.delivered_read,
-        (write or 0.0) / case.delivered_write,
-        write or 0.0,
-        row.write_volume_tb_per_day,
-    )
+    rows: tuple[ApplianceRow, ...] = ()
+    if write is not None:
+        nameplate_gb_per_s = read / case.delivered_read, write / case.delivered_write
+        rows = _appliance_rows(sizing, nameplate_gb_per_s, write, row.write_volume_tb_per_day)
     return RuleRow(
         rule=mode.law,
         group="demand_law",
@@ -345,15 +330,8 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
         mode=mode.mode,
         interval_s=mode.interval_s,
         running=row.running,
-        appliances=() if write is None else _appliance_rows(sizing, demand),
+        appliances=rows,
     )
-
-
-def _vendor_rows(sizing: Sizing) -> Iterator[RuleRow]:
-    own = sizing.case.rule
-    custom = (own,) if own is not None and own.family == "custom" else ()
-    for rule in (*VENDOR_RULES.values(), *custom):
-        yield _nameplate_row(sizing, rule)
 
 
 def _nameplate_row(sizing: Sizing, rule: BandwidthRule) -> RuleRow:
@@ -365,7 +343,6 @@ def _nameplate_row(sizing: Sizing, rule: BandwidthRule) -> RuleRow:
     lasting_s = interval_s or _policy_interval_s(job, job.modes[0], cluster.mtti_s)
     volume = write_volume_tb_per_day(job.checkpoint_gb, lasting_s)
     reads = max(read, sizing.read_demand_gb_per_s / case.delivered_read)
-    demand = Demand(reads, write, 0.0, volume)
     return RuleRow(
         rule=rule.name,
         group=rule.family,
@@ -376,7 +353,7 @@ def _nameplate_row(sizing: Sizing, rule: BandwidthRule) -> RuleRow:
         mode=mode,
         interval_s=interval_s,
         running=runs,
-        appliances=_appliance_rows(sizing, demand),
+        appliances=_appliance_rows(sizing, (reads, write), 0.0, volume),
     )
 
 
@@ -396,76 +373,78 @@ def _best_run(
 # Appliances: units that meet a demand, their power, and the GPUs that this power would feed.
 
 
-class Demand(NamedTuple):
-    """Required of storage: nameplate bandwidth, delivered writes by clients, writes a day."""
-
-    read_nameplate_gb_per_s: float
-    write_nameplate_gb_per_s: float
-    write_delivered_gb_per_s: float
-    write_tb_per_day: float
-
-
-def _appliance_rows(sizing: Sizing, demand: Demand) -> tuple[ApplianceRow, ...]:
+def _appliance_rows(
+    sizing: Sizing,
+    nameplate_gb_per_s: tuple[float, float],
+    delivered_gb_per_s: float,
+    tb_per_day: float,
+) -> tuple[ApplianceRow, ...]:
     """Every storage item on offer, family by family, that of the least power marked.
 
     Items of one family are not mixed.
+
+    Args:
+        nameplate_gb_per_s: demand of reads and of writes.
+        delivered_gb_per_s: demand of writes as clients deliver them.
+        tb_per_day: demand of endurance.
     """
+    demand = nameplate_gb_per_s, delivered_gb_per_s, tb_per_day
 
     def order(row: ApplianceRow) -> tuple[str, bool, float, float, str]:
         power = math.inf if row.it_power_kw is None else row.it_power_kw
         cost = math.inf if row.net_usd is None else row.net_usd
         return row.family, row.units is None, power, cost, row.item
 
-    rows = sorted((_appliance(sizing, item, demand) for item in sizing.case.flash), key=order)
+    rows = sorted((_appliance(sizing, item, *demand) for item in sizing.case.flash), key=order)
     first = {row.family: row.item for row in reversed(rows)}
     return tuple(replace(row, best_of_family=first[row.family] == row.item) for row in rows)
 
 
-def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
-    inputs, cluster = sizing.inputs, sizing.cluster
+def _appliance(
+    sizing: Sizing,
+    item: Storage,
+    nameplate_gb_per_s: tuple[float, float],
+    delivered_gb_per_s: float,
+    tb_per_day: float,
+) -> ApplianceRow:
+    cluster, record = sizing.cluster, sizing.inputs.item(item.id)
     family = next(family for family in sizing.case.families if family.id == item.family)
-    row = ApplianceRow(
-        item=item.id,
-        name=inputs.item(item.id).product,
-        family=item.family,
-    )
-    write = demand.write_delivered_gb_per_s
+    row = ApplianceRow(item.id, record.product, item.family)
     for verb, required, most in (
-        ("write", write, cluster.client_write_gb_per_s * family.write_factor),
+        ("write", delivered_gb_per_s, cluster.client_write_gb_per_s * family.write_factor),
         ("read", sizing.read_demand_gb_per_s, cluster.client_read_gb_per_s * family.read_factor),
     ):
         if required > most * (1 + ROUNDING):
             return replace(row, reason=f"the GPU systems {verb} at most {most:,.0f} GB/s")
     table = item.segments[-1].high if item.segments else None
     bounds = [bound for bound in (item.high, family.max_units, table) if bound is not None]
-    most = min(bounds, default=UNLIMITED_UNITS)
-    units, decided_by = _units_needed(sizing, item, demand)
-    if units > most:
-        return replace(row, reason=f"needs more than {most:,}")
-    count = int(units)
-    each = it_power_kw(inputs.item(item.id), inputs)
-    power = None if each is None else each * count
+    units, decided_by = _units_needed(sizing, item, nameplate_gb_per_s, tb_per_day)
+    if units > (most_units := min(bounds, default=UNLIMITED_UNITS)):
+        return replace(row, reason=f"needs more than {most_units:,}")
+    count, each_kw = int(units), it_power_kw(record, sizing.inputs)
     bought = max(0, count - item.installed)
-    cost = 0.0 if not bought else item.unit_net_usd and item.unit_net_usd * bought
     return replace(
         row,
         units=count,
         decided_by=decided_by,
-        it_power_kw=power,
+        it_power_kw=None if each_kw is None else each_kw * count,
         racks=item.rack_use.racks(count) if item.rack_use else None,
-        net_usd=cost,
+        net_usd=0.0 if not bought else item.unit_net_usd and item.unit_net_usd * bought,
     )
 
 
-def _units_needed(sizing: Sizing, item: Storage, demand: Demand) -> tuple[float, str]:
+def _units_needed(
+    sizing: Sizing, item: Storage, nameplate_gb_per_s: tuple[float, float], tb_per_day: float
+) -> tuple[float, str]:
     """Fewest units of an item that meet a demand, inf for none, and the figure that decides."""
+    read, write = nameplate_gb_per_s
     counts = [
-        (_bandwidth_units(item, 1, demand.write_nameplate_gb_per_s), "write"),
-        (_bandwidth_units(item, 0, demand.read_nameplate_gb_per_s), "read"),
+        (_bandwidth_units(item, 1, write), "write"),
+        (_bandwidth_units(item, 0, read), "read"),
         (_units(sizing.job.capacity_needed_tb, item.usable_tb), "capacity"),
     ]
     if item.endurance_tb_per_day is not None:
-        counts.append((_units(demand.write_tb_per_day, item.endurance_tb_per_day), "endurance"))
+        counts.append((_units(tb_per_day, item.endurance_tb_per_day), "endurance"))
     units, decided_by = max(counts, key=lambda count: count[0])
     least = max(item.min_units, item.low, 1)
     if item.segments:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
 from planner.loader import from_data, with_settings, yaml12
 from planner.schema.plan import Plan
+from planner.terminal import Progress, ignore
 
 File = str | os.PathLike[str]
 ProblemSource = File | Inputs | Mapping[str, Any]

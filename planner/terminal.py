@@ -123,6 +123,9 @@ def discard() -> None:
 # A library may lose a Ctrl-C, since some turn Python's exceptions into their own; yet one press
 # must end a command. So the exception is raised again until the command says it was handled.
 
+Progress = Callable[[int, int], None]
+"""Called with the numbers of parts done and of all parts."""
+
 _AGAIN_S = 1.0
 AFTER_S, EVERY_S = 1.0, 0.25
 """Seconds until progress is shown, and between its updates."""
@@ -145,10 +148,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def ignore(_: int, __: int) -> None:
+    """Show no progress."""
+
+
 @contextmanager
-def show_progress(
-    command: str, counts: str = "", *, quiet: bool = False
-) -> Iterator[Callable[[int, int], None]]:
+def show_progress(command: str, counts: str = "", *, quiet: bool = False) -> Iterator[Progress]:
     """Show the progress of a command on a terminal, once it has run for a second.
 
     Yields the callback that takes the numbers of parts done and of all parts. Until it is called
@@ -160,7 +165,7 @@ def show_progress(
         quiet: show nothing.
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda done, asked: None
+        yield ignore
         return
     begun, over, parts = time.monotonic(), Event(), [0, 0]
     shown = [-EVERY_S]

@@ -30,7 +30,6 @@ from planner.analysis.offers import (
     unit_usd,
     with_offers,
 )
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import NO_PLAN
 from planner.api import Options, why_infeasible
@@ -46,6 +45,7 @@ from planner.schema.analysis import Measure
 from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Mix, Quote
 from planner.schema.plan import Infeasibility, Line, Plan
 from planner.schema.prices import Price
+from planner.terminal import Progress, ignore
 from planner.verifier import verify
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import (
     FOR_THE_PLAN,
@@ -54,6 +53,7 @@ from planner.schema.operation import Loss
 from planner.schema.plan import Line, ObjectiveReport, Plan, Section
 from planner.schema.problem import CustomRule, Objective
 from planner.sizing.checkpoint import VENDOR_RULES
+from planner.terminal import Progress, ignore
 from planner.verifier import verify
 from planner.workbook.audit import audit
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
 from planner.analysis.variants import FOR_THE_PLAN, Best, no_worse, value_of
 from planner.analysis.why_not import SAME, Prober, check_items, why_not_of
@@ -20,6 +19,7 @@ from planner.paths import job_path
 from planner.plan.limits import binding
 from planner.schema.analysis import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
+from planner.terminal import Progress, ignore
 from planner.units import QuantityError
 
 PAYS = 1e-3

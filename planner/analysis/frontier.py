@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
-from planner.analysis.pool import Progress, all_results, ignore
+from planner.analysis.pool import all_results
 from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Scenario, answers, case_no_worse, confirmed
 from planner.case import Case, resolve
@@ -28,6 +28,7 @@ from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
 from planner.schema.problem import Objective
 from planner.sizing.checkpoint import VENDOR_RULES
+from planner.terminal import Progress, ignore
 
 Against = Literal["storage", "cost", "power"]
 AGAINST: tuple[Against, ...] = get_args(Against)

@@ -26,12 +26,11 @@ from threading import Thread
 from typing import Any
 
 from planner.errors import Finding, InputError, PlannerError
+from planner.terminal import Progress, ignore
 
 Task = tuple[Hashable, Any]
 """Key and argument."""
 Result = tuple[Hashable, Any]
-Progress = Callable[[int, int], None]
-"""Called with the numbers of tasks done and of all tasks."""
 
 SECONDS_ALONE = 3.0
 """CPU time of this process before others are started; each start costs half a second."""
@@ -46,10 +45,6 @@ class Lost:
     """Result of a task that ended every process that worked on it."""
 
     reason = "the process that worked on this ended again and again"
-
-
-def ignore(_: object, __: int) -> None:
-    """Show no progress."""
 
 
 def results(

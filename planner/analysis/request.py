@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner import units
-from planner.analysis.pool import Progress, ignore
 from planner.errors import Finding, InputError
 from planner.report.words import clean
+from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
     from planner.api import Options

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner.analysis.distributions import Field, label, labels
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
@@ -20,6 +19,7 @@ from planner.loader.overrides import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.plan import Status
+from planner.terminal import Progress, ignore
 
 BY = 0.2
 FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"

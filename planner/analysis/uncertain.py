@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planner.analysis.distributions import Unknown, unknowns
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
@@ -31,6 +30,7 @@ from planner.schema.analysis import (
     UncertainInput,
 )
 from planner.schema.plan import Plan, Status
+from planner.terminal import Progress, ignore
 
 Figures = dict[str, float]
 GAP = 1e-6

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.analysis.pool import Lost, Progress, ignore, results
+from planner.analysis.pool import Lost, results
 from planner.analysis.request import SweepOptions
 from planner.api import Options
 from planner.case import Case, resolve
@@ -37,6 +37,7 @@ from planner.plan import assemble
 from planner.plan.racks import rack_groups
 from planner.schema.analysis import RowStatus
 from planner.schema.plan import Plan
+from planner.terminal import Progress, ignore
 from planner.verifier import confirms, verify
 
 Numbers = NDArray[np.float64]

@@ -6,9 +6,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from planner.case.job import Way, ceil
 from planner.figures import STATED
@@ -205,24 +203,6 @@ def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tupl
             item_read, item_write = nameplate(item, count)
             read, write = read + item_read, write + item_write
     return read, write
-
-
-def burst_write_gb_per_s(
-    sustained: Any, burst: Any, buffer_gb: Any, checkpoint_gb: float, share: float
-) -> Any:
-    """Nameplate write bandwidth at which a checkpoint is taken, GB/s, as numbers or arrays.
-
-    Its size over the least t with ``share min(burst t, buffer + sustained t) >= size``.
-
-    Args:
-        sustained, burst: nameplate bandwidth, GB/s.
-        buffer_gb: capacity of buffers beyond the sustained rate.
-        share: delivered share of nameplate.
-    """
-    nameplate_gb = checkpoint_gb / share
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drain_s = np.maximum(nameplate_gb / burst, (nameplate_gb - buffer_gb) / sustained)
-        return np.where(np.asarray(sustained) > 0.0, nameplate_gb / drain_s, 0.0)
 
 
 # Degraded bandwidth: with units down.

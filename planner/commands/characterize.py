@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
 from planner.commands.deliver import draw
@@ -15,6 +14,7 @@ from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.operation import Characterization
 from planner.sources import File, file_path
+from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
     from planner.schema.operation import Calibration, JobFound

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.items import Offer, Storage, burst_write_gb_per_s, ends
+from planner.case.items import Offer, Storage, ends
 from planner.case.model import Split
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, bill, limited
 from planner.units import DAY_S
@@ -119,12 +119,19 @@ def stored_of(case: Case, units: Mapping[str, int]) -> Stores:
 def with_bursts(
     case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """The nameplate bandwidth at which checkpoints are taken, GB/s, and the shortest
-    interval that drives endure and in which buffers recover, s; see `burst_write_gb_per_s`."""
+    """Nameplate write bandwidth at which a checkpoint is taken, GB/s, and shortest interval that
+    drives endure and in which buffers recover, s.
+
+    The bandwidth is the size over the least t with
+    ``share min(burst t, buffer + sustained t) >= size``, 0 without sustained bandwidth.
+    """
     checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write
-    write = burst_write_gb_per_s(sustained, burst, buffer_gb, checkpoint_gb, share)
-    with np.errstate(divide="ignore"):
-        return write, np.maximum(worn_s, checkpoint_gb / (share * sustained))
+    nameplate_gb = checkpoint_gb / share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recovered_s = checkpoint_gb / (share * sustained)
+        drain_s = np.maximum(nameplate_gb / burst, (nameplate_gb - buffer_gb) / sustained)
+        write = np.where(sustained > 0.0, nameplate_gb / drain_s, 0.0)
+    return write, np.maximum(worn_s, recovered_s)
 
 
 def endurance_tb_per_day(item: Storage) -> float:

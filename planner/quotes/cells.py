@@ -19,8 +19,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
 from planner.schema.bill import QuoteField
-from planner.untrusted_files import contents
-from planner.untrusted_workbooks import open_xlsx
+from planner.untrusted_files import contents, open_xlsx
 
 Decimal = Literal["point", "comma"]
 

@@ -28,7 +28,7 @@ from planner.quotes.cells import (
     term_years,
 )
 from planner.schema.bill import LineKind, MatchedBy, QuoteField, QuoteLine, QuoteSum
-from planner.untrusted_workbooks import NO_VALUE
+from planner.untrusted_files import NO_VALUE
 
 CENT = 0.011
 """Sums of rounded amounts may differ by a cent for each of them."""

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
 from planner.units import DAY_S, HOUR_S
-from planner.untrusted_files import contents, in_words, json_of
-from planner.untrusted_workbooks import open_xlsx
+from planner.untrusted_files import contents, in_words, json_of, open_xlsx
 
 Numbers = NDArray[np.float64]
 Cells: TypeAlias = "pd.Series[Any]"

@@ -43,7 +43,7 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue
-from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
+from planner.untrusted_files import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
 from planner.workbook import performance, quote, tables, write

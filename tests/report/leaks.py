@@ -6,7 +6,7 @@ import io
 
 from openpyxl.workbook import Workbook
 
-from planner.untrusted_workbooks import load_bytes
+from planner.untrusted_files import load_bytes
 
 
 def opened(content: bytes, *, data_only: bool = False) -> Workbook:

@@ -16,7 +16,7 @@ from openpyxl.workbook import Workbook
 from planner.currency import USD
 from planner.errors import InputError
 from planner.schema.plan import Plan
-from planner.untrusted_workbooks import load_bytes
+from planner.untrusted_files import load_bytes
 from planner.workbook import tables
 from planner.workbook.audit import audit
 from planner.workbook.book import Book, Sheet

@@ -8,11 +8,8 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.report import words as fmt
 from planner.report.blocks import (
@@ -43,6 +40,9 @@ from planner.schema.operation import (
     Measured,
     Trend,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MOST_ROWS, _NAME, _TEXT, _MOST_NAMES = 20, 24, 400, 5
 _LONGER = 1.25
@@ -329,7 +329,7 @@ def charts(study: FleetStudy) -> tuple[Chart, ...]:
 
 def _fitted(x: Sequence[float], y: Sequence[float], trend: Trend) -> Line:
     exponent = trend.exponent.value
-    level = math.exp(float(np.mean(np.log(y) - exponent * np.log(x))))
+    level = math.exp(fmean(map(math.log, y)) - exponent * fmean(map(math.log, x)))
     ends = (min(x), max(x))
     return Line("fitted power law", ends, tuple(level * end**exponent for end in ends), "third")
 
@@ -346,7 +346,7 @@ def _points(jobs: Sequence[FleetJob], x: Sequence[float], y: Sequence[float]) ->
 
 # A characterization: checkpoints, jobs, a fleet.
 
-CheckpointTable = Mapping[str, NDArray[Any]]
+CheckpointTable: TypeAlias = "Mapping[str, NDArray[Any]]"
 """The columns of ``CHECKPOINT_COLUMNS``, all of one length."""
 
 
@@ -363,6 +363,7 @@ def checkpoints_csv(record: Characterization, table: CheckpointTable) -> bytes:
 
 def checkpoints_parquet(record: Characterization, table: CheckpointTable) -> bytes:
     """The table of checkpoints as Parquet; fields have their unit, the file its clock."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
