@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
-from planner.loader import from_data, with_settings, yaml12
+from planner.loader import documents, from_data, with_settings
 from planner.schema.plan import Plan
 from planner.terminal import Progress, ignore
 
@@ -195,7 +195,7 @@ def is_portfolio(source: object) -> bool:
             raw = stream.read(_READ_BYTES if is_json else _MOST_BYTES)
         if is_json or not _MAYBE.search(raw):
             return is_json and _PLAN in raw
-        data = yaml12.read(path).data
+        data = documents.read(path).data
     except (OSError, InputError):
         return False  # the loader names the fault
     if not isinstance(data, dict):

@@ -22,7 +22,7 @@ from openpyxl.worksheet.merge import MergedCellRange
 
 from planner.analysis import explain
 from planner.inputs import Document
-from planner.loader import yaml12
+from planner.loader import documents
 from tests.world import solved
 from tests.world.files import FILES
 
@@ -113,7 +113,7 @@ def _thinned(family: list[pytest.Item], *, whole: bool) -> list[pytest.Item]:
 @pytest.fixture(autouse=True, scope="session")
 def catalogs_are_parsed_once() -> Iterator[None]:
     """Parse a catalog of the same name and text once; nothing changes a parsed one."""
-    parse = yaml12.parse
+    parse = documents.parse
     known = lru_cache(maxsize=None)(parse)
 
     def parsed(text: str, file: str) -> Document:
@@ -121,7 +121,7 @@ def catalogs_are_parsed_once() -> Iterator[None]:
         return known(text, file) if is_catalog else parse(text, file)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml12, "parse", parsed)
+        patch.setattr(documents, "parse", parsed)
         yield
 
 

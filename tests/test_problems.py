@@ -8,7 +8,7 @@ import pytest
 
 from planner import shipped
 from planner.loader import load
-from planner.loader.yaml12 import read
+from planner.loader.documents import read
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan, Totals
 from planner.verifier import verify

@@ -21,8 +21,7 @@ from planner.case.figures import discount, support_factor, support_usd_per_year,
 from planner.case.resolve import missing_figure, why_not_wanted
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.loader import yaml12
-from planner.loader.documents import findings
+from planner.loader.documents import findings, read
 from planner.loader.prices import today
 from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
@@ -71,7 +70,7 @@ def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     """
     if path is None:
         return QuoteMap(quote_map="none")
-    document = yaml12.read(path, "mapping")
+    document = read(path, "mapping")
     try:
         mapping = QuoteMap.model_validate(document.data)
     except ValidationError as error:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from planner.errors import Finding, InputError, PlannerError
 from planner.figures import capital
 from planner.loader import read_document
-from planner.loader.yaml12 import dump
+from planner.loader.documents import dump
 from planner.optimizer.search import Effort
 from planner.schema.job import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY

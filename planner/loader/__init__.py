@@ -14,7 +14,7 @@ from planner import shipped
 from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs
-from planner.loader import documents, overrides, prices, yaml12
+from planner.loader import documents, overrides, prices
 from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
 from planner.loader.documents import ModelT
@@ -73,7 +73,7 @@ def read_document(
     path: Path, settings: tuple[str, ...], scenario: str | None, *, text: str | None = None
 ) -> Document:
     """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
-    document = yaml12.read(path, text=text)
+    document = documents.read(path, text=text)
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
     return document
@@ -112,7 +112,7 @@ def from_data(
     try:
         return replace(load(path, settings=settings, scenario=scenario, text=text), document=None)
     except InputError as error:
-        file = yaml12.shorten_path(path)
+        file = documents.shorten_path(path)
         raise InputError([
             replace(each, file=None, line=None) if each.file == file else each
             for each in error.findings
@@ -135,7 +135,7 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
 
 def scenario_names(path: Path) -> tuple[str, ...]:
     """The names of a problem file's scenarios."""
-    scenarios = yaml12.read(path).data.get("scenarios", {})
+    scenarios = documents.read(path).data.get("scenarios", {})
     return tuple(scenarios) if isinstance(scenarios, dict) else ()
 
 
@@ -158,7 +158,7 @@ def joined(
     offered, digests = _offered(problem, document)
     files = [each.removeprefix(overrides.FILE_MARK) for each in settings]
     read = [
-        setting if file == setting else yaml12.read(Path(file), yaml12.OVERRIDES).digest
+        setting if file == setting else documents.read(Path(file), documents.OVERRIDES).digest
         for setting, file in zip(settings, files, strict=True)
     ]
     parts = [document.digest, *digests, scenario or "", *read]

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip
 from planner.inputs import Change, Document, Inputs
-from planner.loader import documents, yaml12
+from planner.loader import documents
 from planner.loader.overrides import ALL, Cell, NoPlaceError, Place, number_of, places, plain, short
 from planner.units import QuantityError
 
@@ -259,7 +259,7 @@ class Variable:
 def _unplaced(text: str) -> object:
     """A text read as YAML, with errors that name no place."""
     try:
-        return yaml12.scalar(text, "")
+        return documents.scalar(text, "")
     except InputError as error:
         raise InputError([replace(f, file=None, path=None) for f in error.findings]) from None
 
@@ -370,8 +370,8 @@ def read_table(path: Path) -> ScenarioTable:
     Raises:
         InputError: the file cannot be read, has no paths or no scenarios.
     """
-    file, what = yaml12.shorten_path(path), "table of scenarios"
-    text, _ = yaml12.read_text(path, what, most_bytes=_MOST_BYTES, form="CSV")
+    file, what = documents.shorten_path(path), "table of scenarios"
+    text, _ = documents.read_text(path, what, most_bytes=_MOST_BYTES, form="CSV")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines, line = [], 1
     try:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean, suggest
 from planner.inputs import Change, Document, Inputs, applied, root_of
-from planner.loader import documents, yaml12
+from planner.loader import documents
 from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
 from planner.paths import CATALOG, PRICES, DataPath
@@ -72,7 +72,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
     """
     for setting in settings:
         if setting.startswith(FILE_MARK):
-            source = yaml12.read(Path(setting.removeprefix(FILE_MARK)), yaml12.OVERRIDES)
+            source = documents.read(Path(setting.removeprefix(FILE_MARK)), documents.OVERRIDES)
             _lay(document, source.data, source, ())
             continue
         origin = f"--set {clip(setting, 80)}"
@@ -81,7 +81,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
             raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
         before = document.data
         typed = _replace_value(
-            document, path.strip().split("."), yaml12.scalar(text, origin), origin
+            document, path.strip().split("."), documents.scalar(text, origin), origin
         )
         typed = typed[: _depth(before, typed) + 1]  # parts made for the value come from it, too
         document.lines = {p: n for p, n in document.lines.items() if p[: len(typed)] != typed}
@@ -121,7 +121,7 @@ def _depth(data: Any, path: DataPath) -> int:
 def _replace_value(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
     """Replace the value at steps; return them with positions in lists as numbers."""
     whole = ".".join(steps)
-    if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
+    if not all(steps) or len(steps) > documents.MAX_DEPTH:
         raise InputError(Finding("set", f"'{whole[:80]}' is not a path", origin, fix=SET_FIX))
     if len(steps) > 2 and steps[0] in ELSEWHERE:
         message = f"'{whole[:80]}' belongs to {ELSEWHERE[steps[0]]}, not to the problem"
@@ -320,7 +320,7 @@ def short(value: Any, most: int = 80) -> str:
     """A value that is no number as one short text, as a file would have it."""
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_unset=True, by_alias=True)
-    return clip(yaml12.in_line(value), most)
+    return clip(documents.in_line(value), most)
 
 
 # Places of a path.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
-from planner.loader import documents, load, overrides, yaml12
+from planner.loader import documents, load, overrides
 from planner.loader.axes import MOST, Axis, of_table, read_table, values
 from planner.loader.overrides import checked
 from planner.schema.problem import Problem
@@ -29,7 +29,7 @@ def inputs(small: str) -> Inputs:
 
 def problem_of(path: Path, *settings: str) -> Problem:
     """Return the problem of a file with settings, without its catalogs: quick."""
-    document = yaml12.read(path)
+    document = documents.read(path)
     overrides.apply_scenario(document, None)
     overrides.apply_settings(document, settings)
     return documents.validated(Problem, document)

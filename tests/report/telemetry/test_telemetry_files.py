@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.commands.check import report_findings
-from planner.loader import load_with_findings, yaml12
+from planner.loader import documents, load_with_findings
 from planner.report.exports import harmless
 from planner.report.screen import show
 from planner.report.views import telemetry
@@ -122,7 +122,7 @@ def pasted(folder: Path, record: Characterization) -> Path:
 
 
 def only_job(record: Characterization) -> dict[str, Any]:
-    (job,) = yaml12.parse(jobs_yaml(record), "jobs").data["jobs"]
+    (job,) = documents.parse(jobs_yaml(record), "jobs").data["jobs"]
     return dict(job)
 
 
@@ -170,7 +170,7 @@ def test_no_name_is_more_than_a_name(name: str) -> None:
     hostile = calibration.model_copy(
         update={"job": text, "problem": text, "overrides": overrides, "not_measured": (text,)}
     )
-    found = yaml12.parse(overrides_yaml(hostile), "overrides").data
+    found = documents.parse(overrides_yaml(hostile), "overrides").data
     assert list(found) == [each.path for each in overrides]
 
 
