@@ -20,8 +20,8 @@ from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader import load
 from planner.loader.catalogs import load_catalogs
-from planner.loader.prices import load_prices
 from planner.loader.documents import dump
+from planner.loader.prices import load_prices
 from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.products import (
     ANSWER_COLUMNS,

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
-from planner.portfolio.inputs import Instance, load
+from planner.portfolio.inputs import Instance, TrainingColumn, load
 from planner.portfolio.model import Program
 from planner.portfolio.plan import solve
 from planner.portfolio.purchases import Limit
@@ -261,8 +261,8 @@ def _simulated(
     instance: Instance, run: JobRun, length_s: float, replications: int, seed: int
 ) -> Simulated:
     number = next(n for n, j in enumerate(instance.portfolio.jobs) if j.name == run.job)
-    column = next(c for c in instance.columns if c.job == number and c.way and c.way.id == run.way)
-    assert column.work is not None and column.case is not None
+    training = (c for c in instance.columns if isinstance(c, TrainingColumn) and c.job == number)
+    column = next(c for c in training if c.way.id == run.way)
     assert (
         run.interval_s
         and run.delivered_write_gb_per_s

@@ -63,22 +63,23 @@ NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"})
 class Column:
     """A way in which a job can run: at a site, on a type of GPU system.
 
-    ``systems`` are those that an inference job takes, ``work`` the useful work of a training job.
+    ``name`` is that of its variables and rows, ``systems`` are those that an inference job takes.
     """
 
+    name: str
     job: int
     site: int
     system: System
-    way: Way | None
-    work: UsefulWork | None
-    case: Case | None
-    systems: int
+    systems: int = 0
 
-    @property
-    def name(self) -> str:
-        """A name for variables and rows."""
-        spares = f".{self.work.team.spares}" if self.work and self.work.team.spares else ""
-        return f"{self.job}.{self.site}.{self.way.id if self.way else self.system.id}{spares}"
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingColumn(Column):
+    """A way in which a training job can run, with its useful work."""
+
+    way: Way
+    work: UsefulWork
+    case: Case
 
 
 @dataclass(frozen=True)
@@ -514,7 +515,8 @@ def _training(
                 work = UsefulWork(case, team)
                 low, high = work.gpus_range
                 if work.concave and low <= min(high, most):
-                    yield Column(number, at, on_offer, way, work, case, 0)
+                    name = f"{number}.{at}.{way.id}" + (f".{spares}" if spares else "")
+                    yield TrainingColumn(name, number, at, on_offer, way=way, work=work, case=case)
 
 
 def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
@@ -549,7 +551,7 @@ def _inference(number: int, job: InferenceJob, at: int, place: Place) -> Iterato
             gpus = float(job.gpus or 0)
         systems = math.ceil(gpus / system.gpus - 1e-9)
         if systems <= place.tops[system.id]:
-            yield Column(number, at, system, None, None, None, systems)
+            yield Column(f"{number}.{at}.{system.id}", number, at, system, systems)
 
 
 # What stands there before

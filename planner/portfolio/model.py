@@ -22,7 +22,7 @@ from planner.case.job import ROUNDING
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
-from planner.portfolio.inputs import Column, Instance, Place
+from planner.portfolio.inputs import Column, Instance, Place, TrainingColumn
 from planner.portfolio.purchases import Limit, Purchases
 from planner.portfolio.schema import TrainingJob
 
@@ -38,7 +38,7 @@ class Run:
     and endurance; ``work`` useful PFLOP/s. ``least`` is the least write share.
     """
 
-    column: Column
+    column: TrainingColumn
     period: int
     runs: Expression
     systems: Expression
@@ -75,7 +75,7 @@ class Program(Purchases):
         self.assignment()
         self.types_in_use()
         for column in instance.columns:
-            if column.work is not None:
+            if isinstance(column, TrainingColumn):
                 self.runs += [self._run(column, p) for p in instance.window(column.job)]
         for at, place in enumerate(instance.places):
             for period in self.periods:
@@ -133,9 +133,8 @@ class Program(Purchases):
                     most = float(place.tops[sku] * len(new)) * lpSum([*runs])
                     self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
 
-    def _run(self, column: Column, period: int) -> Run:
+    def _run(self, column: TrainingColumn, period: int) -> Run:
         work, way, case = column.work, column.way, column.case
-        assert work is not None and way is not None and case is not None
         place, job = self.instance.places[column.site], case.job
         runs = self.placed[column, period]
         name, top = f"{column.name}@{period}", float(place.tops[column.system.id])
@@ -197,7 +196,7 @@ class Program(Purchases):
 
     def _clients(
         self,
-        column: Column,
+        column: TrainingColumn,
         systems: Expression,
         write: Expression,
         read: Expression,
@@ -206,7 +205,6 @@ class Program(Purchases):
     ) -> None:
         """Shares are at most the client bandwidth of the systems in use."""
         place, way, case = self.instance.places[column.site], column.way, column.case
-        assert way is not None and case is not None
         job, system = case.job, column.system
         replica = float(math.ceil((way.replica_gpus or 0) / way.usable_gpus))
         sides = (
@@ -227,10 +225,9 @@ class Program(Purchases):
                 row = share - factor * moved - free <= 0.0
                 self.row(f"client_{side}.{family.id}.{name}", row)
 
-    def _endurance(self, column: Column, runs: Expression, name: str) -> Expression | None:
+    def _endurance(self, column: TrainingColumn, runs: Expression, name: str) -> Expression | None:
         """A share of the write endurance, at least the writes of the longest interval."""
         work, place = column.work, self.instance.places[column.site]
-        assert work is not None
         rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
         if not rated:
             return None
@@ -253,7 +250,7 @@ class Program(Purchases):
                     pooled.append(self._pool(run))
             for (column, when), runs in self.placed.items():
                 here = column.site == at and column.system.id == system.id
-                if here and column.work is None and when == period:
+                if here and not isinstance(column, TrainingColumn) and when == period:
                     used.append(float(column.systems) * runs)
                     pooled.append(float(column.systems) * runs)
             if used:
@@ -264,7 +261,6 @@ class Program(Purchases):
     def _spares(self, run: Run) -> Expression:
         """Hot spares, whole systems."""
         case = run.column.case
-        assert case is not None
         fixed: Expression = float(case.job.hot_spares) * run.runs
         if case.job.hot_share:
             name = f"{run.column.name}@{run.period}"
@@ -276,7 +272,6 @@ class Program(Purchases):
     def _pool(self, run: Run) -> Expression:
         """Systems that units in use and spare units take together, where spares are of a pool."""
         case, way, work = run.column.case, run.column.way, run.column.work
-        assert case is not None and way is not None and work is not None
         if case.job.repair is None or way.spare_unit.in_rack:
             return run.systems
         unit = way.spare_unit
@@ -292,7 +287,7 @@ class Program(Purchases):
         write, read = self.delivered(at, period)
         if here:
             self.row(f"write.{key}", lpSum(run.write for run in here) - write <= 0.0)
-        ingest = [(run, _job(run).ingest_per_gpu_gb_per_s * run.gpus) for run in here]
+        ingest = [(run, run.column.case.job.ingest_per_gpu_gb_per_s * run.gpus) for run in here]
         total = lpSum(each for _, each in ingest)
         together = lpSum(run.read for run in here)
         if self.portfolio.restores == "together" and here:
@@ -312,7 +307,7 @@ class Program(Purchases):
         needed = [
             (column.case.job.capacity_needed_tb, runs)
             for (column, when), runs in self.placed.items()
-            if column.case is not None and column.site == at and when == period
+            if isinstance(column, TrainingColumn) and (column.site, when) == (at, period)
         ]
         self._least_storage(at, period)
         usable = lpSum(i.usable_tb * self.units[at, i.id, period] for i in case.storage)
@@ -328,7 +323,7 @@ class Program(Purchases):
         """
         place, there = self.instance.places[at], dict[int, list[Expression]]()
         for (column, when), runs in self.placed.items():
-            if column.site == at and when == period and column.case is not None:
+            if isinstance(column, TrainingColumn) and (column.site, when) == (at, period):
                 if column.case.job.capacity_needed_tb > 0.0:
                     there.setdefault(column.job, []).append(runs)
         units = []
@@ -458,14 +453,9 @@ class Program(Purchases):
 
 def tokens_per_pflops(instance: Instance, job: int) -> float | None:
     """Tokens that a useful PFLOP/s trains in a period: 6 FLOP per active parameter and token."""
-    case = next(c.case for c in instance.columns if c.job == job and c.case is not None)
-    active = case.job.active_parameters
+    training = (c for c in instance.columns if isinstance(c, TrainingColumn))
+    active = next(c.case for c in training if c.job == job).job.active_parameters
     return None if active is None else 1e15 * instance.period_s / (6.0 * active)
-
-
-def _job(run: Run) -> Any:
-    assert run.column.case is not None
-    return run.column.case.job
 
 
 def _most_delivered(place: Place) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
 from planner.optimizer.useful_work import Point
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, Place
+from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, Place, TrainingColumn
 from planner.portfolio.model import Program, Run, tokens_per_pflops
 from planner.portfolio.purchases import SITE_LIMITS, Limit
 from planner.portfolio.schema import (
@@ -295,7 +295,7 @@ class _Assembly:
             if self._value_of(run.runs) > 0.5:
                 yield self._run(run, tokens)
         for (column, period), runs in self.program.placed.items():
-            if column.work is None and self._value_of(runs) > 0.5:
+            if not isinstance(column, TrainingColumn) and self._value_of(runs) > 0.5:
                 yield JobRun(
                     job=self.instance.portfolio.jobs[column.job].name,
                     period=period + 1,
@@ -308,7 +308,6 @@ class _Assembly:
 
     def _run(self, run: Run, tokens: dict[int, float]) -> JobRun:
         column, instance = run.column, self.instance
-        assert column.work is not None and column.way is not None
         at = self._point(run)
         gpus = round(at.gpus)
         kept, pflops = column.work.goodput(at) or 0.0, column.work.value(at, "pflops") or 0.0
@@ -337,7 +336,6 @@ class _Assembly:
     def _point(self, run: Run) -> Point:
         """The operating point, its shares within the delivered bandwidth and that of clients."""
         column, case, way = run.column, run.column.case, run.column.way
-        assert case is not None and way is not None
         delivered = self.program.delivered(column.site, run.period)
         write, read = (self._value_of(each) for each in delivered)
         here = [
@@ -356,7 +354,7 @@ class _Assembly:
                 - math.fsum(
                     each.column.case.job.ingest_per_gpu_gb_per_s * self._value_of(each.gpus)
                     for each in here
-                    if each is not run and each.column.case is not None
+                    if each is not run
                 )
             )
         families = [
@@ -409,10 +407,10 @@ class _Assembly:
         if not mine:
             return True, "not placed: optional, and others use what there is better"
         portfolio = self.instance.portfolio
-        columns = {c.way.id: c for c in self.instance.columns if c.job == number and c.way}
+        training = (c for c in self.instance.columns if isinstance(c, TrainingColumn))
+        columns = {c.way.id: c for c in training if c.job == number}
         for run in mine:
             work, way = columns[run.way].work, columns[run.way].way
-            assert work is not None and way is not None
             if run.systems > math.ceil(max(work.gpus_range[0], 1.0) / way.usable_gpus):
                 return False, ""
         if len(portfolio.jobs) == 1 or portfolio.objective.minimize:
@@ -469,7 +467,6 @@ class _Assembly:
 def _fewest(run: Run, at: Point) -> Point:
     """The point with fewer GPUs where those do more work."""
     work, way = run.column.work, run.column.way
-    assert work is not None and way is not None
     step = float(way.step_gpus)
     while at.gpus - step >= max(step, work.gpus_range[0]):
         fewer = at._replace(gpus=at.gpus - step)

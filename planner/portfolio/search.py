@@ -445,9 +445,7 @@ class Search:
                 self._cut(run, at._replace(safe_write=write, read=run.most.read * share))
 
     def _cut(self, run: Run, at: Any) -> None:
-        work = run.column.work
-        assert work is not None
-        tangent = work.tangent(at, "pflops", run.most)
+        tangent = run.column.work.tangent(at, "pflops", run.most)
         if tangent is not None:
             self.program.below(run, tangent)
 
@@ -459,7 +457,7 @@ class Search:
         worst = self._racks(values)
         for run in self.program.runs:
             share, at = run.point(values)
-            if share < 1e-3 or run.column.work is None:
+            if share < 1e-3:
                 continue
             true = (run.column.work.value(at, "pflops") or 0.0) * share
             over = (value_of(run.work, values) - true) / max(true, 1e-6)

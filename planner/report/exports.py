@@ -532,8 +532,8 @@ _DIGITS = 16
 
 def carrying(plan: Plan, inputs: str | None) -> Plan:
     """The plan with its inputs and the checksums of its file."""
-    packed = None if inputs is None else _packed(inputs)
-    whole = plan.model_copy(update={"inputs": packed, "checksums": None})
+    held = None if inputs is None else packed(inputs)
+    whole = plan.model_copy(update={"inputs": held, "checksums": None})
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})
 
 
@@ -562,17 +562,19 @@ def read_plan(data: bytes) -> Written:
     now, written = _checksums(data), whole.checksums or {}
     names = (*now, *(name for name in written if name not in now))
     changed = tuple(name for name in names if written.get(name) != now.get(name))
-    return Written(plan, None if whole.inputs is None else _unpacked(whole.inputs), changed)
+    return Written(plan, None if whole.inputs is None else unpacked(whole.inputs), changed)
 
 
-def _packed(text: str) -> str:
+def packed(text: str) -> str:
+    """A text as compressed letters."""
     return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
 
 
-def _unpacked(packed: str) -> str | None:
+def unpacked(letters: str) -> str | None:
+    """The text in compressed letters; None where they were changed or cut, or hold too much."""
     try:
         reader = zlib.decompressobj()
-        text = reader.decompress(base64.b64decode(packed, validate=True), MOST_INPUTS_BYTES)
+        text = reader.decompress(base64.b64decode(letters, validate=True), MOST_INPUTS_BYTES)
         return text.decode() if reader.eof else None
     except (binascii.Error, zlib.error, ValueError):
         return None

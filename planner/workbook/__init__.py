@@ -56,8 +56,7 @@ def write(
     inside, edition = audience == "internal", prices or PRICES[audience]
     carried = None
     if inside and inputs is not None:  # first, as it takes memory for a moment
-        made = plan.provenance.tool
-        carried = tables.pack(tables.Carried(plan.model_dump_json(), inputs, created, made))
+        carried = tables.pack(plan, inputs, created)
     plan = restated(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
     if plan.jobs and plan.lines:

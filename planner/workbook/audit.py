@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from openpyxl.utils import coordinate_to_tuple
 from openpyxl.workbook import Workbook
-from pydantic import ValidationError
 
 from planner.api import Options, solve_with
 from planner.case import Case, resolve, with_companions
@@ -34,7 +33,6 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.report import exports
 from planner.report.edition import restated
 from planner.schema.analysis import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.catalog import Item
@@ -126,23 +124,21 @@ def _read(path: Path) -> _Opened:
     texts = [cell.value for cell in _filled(cells[tables.BASIS]) if cell.column == 2]
     chunks = [t for t in texts if isinstance(t, str) and len(t) > 100 and " " not in t]
     try:
-        found = tables.unpack("".join(chunks))
-        plan = exports.plan_from_bytes(found.plan.encode())
-    except tables.UnreadableError as error:
-        raise refuse(f"the plan it carries cannot be read: {error}") from None
-    except ValidationError:
-        raise refuse("what it carries is no plan") from None
-    if found.tool != (here := f"planner {__version__}"):
-        message, fix = f"written by {found.tool}, this is {here}", "use that version or solve again"
+        plan, text, created = tables.unpack("".join(chunks))
+    except ValueError:
+        message = "the plan it carries was changed or cut off, or another version wrote it"
+        raise refuse(message) from None
+    if (tool := plan.provenance.tool) != (here := f"planner {__version__}"):
+        message, fix = f"written by {tool}, this is {here}", "use that version or solve again"
         raise refuse(message, fix, "version")
-    inputs = inputs_from_text(found.inputs)
+    inputs = inputs_from_text(text)
     if not plan.jobs:
         raise refuse("it holds no plan, only the reason why there is none")
     if wrong := faults(inputs, plan):
         message = f"the plan it carries does not hold: {wrong[0]}"
         raise refuse(message, "solve the problem again", "verify")
     shown = open_xlsx(path, without=without, shown=True)
-    return _Opened(name, cells, shown, plan, inputs, found.created)
+    return _Opened(name, cells, shown, plan, inputs, created)
 
 
 def _filled(sheet: Any) -> list[Any]:

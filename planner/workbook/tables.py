@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from pydantic import BaseModel
 
@@ -27,7 +24,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import currency_of
-from planner.report.exports import CABLE_COLUMNS, cable_cells
+from planner.report.exports import CABLE_COLUMNS, cable_cells, packed, unpacked
 from planner.report.views.plan import idle_texts
 from planner.report.words import NETWORKS, product, proof
 from planner.schema.plan import CableSchedule, Line, Plan, RackGroup
@@ -189,21 +186,7 @@ def write_study(
 BASIS, RACKS = "Basis", "Racks & fabric"
 CARRIED = "Carried plan"
 """First words of a row of the plan that the workbook carries."""
-FORMAT = 3
-_CHUNK, _MOST_BYTES = 30_000, 100_000_000
-
-
-class UnreadableError(ValueError):
-    """The carried plan is missing, incomplete, or of another version; the text says so."""
-
-
-class Carried(NamedTuple):
-    """Content of an internal workbook: the plan as JSON, its inputs, date and version."""
-
-    plan: str
-    inputs: str
-    created: datetime
-    tool: str
+_CHUNK = 30_000
 
 
 def write_basis(book: Book, plan: Plan, carried: str | None) -> None:
@@ -300,34 +283,20 @@ def _carry(sheet: Sheet, text: str) -> None:
         sheet.at += 1
 
 
-def pack(carried: Carried) -> str:
-    """The text that `unpack` reads."""
-    whole = {**carried._asdict(), "created": carried.created.isoformat(), "format": FORMAT}
-    return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
+def pack(plan: Plan, inputs: str, created: datetime) -> str:
+    """A plan with the text of its inputs and the date of its workbook, as `unpack` reads them."""
+    whole = plan.model_copy(update={"inputs": packed(inputs)})
+    return packed(f"{created.isoformat()}\n{whole.model_dump_json()}")
 
 
-def unpack(text: str) -> Carried:
-    """The plan and inputs in a workbook.
-
-    Raises:
-        UnreadableError: it was changed, or another version wrote it.
-    """
-    try:
-        reader = zlib.decompressobj()
-        data = reader.decompress(base64.b64decode(text, validate=True), _MOST_BYTES)
-        if not reader.eof:
-            raise UnreadableError("it is cut off")
-        whole = json.loads(data)
-        if whole.pop("format") != FORMAT:
-            raise UnreadableError("another version of planner wrote it")
-        created = datetime.fromisoformat(whole.pop("created"))
-        if not all(isinstance(value, str) for value in whole.values()):
-            raise UnreadableError("it was changed")
-        return Carried(created=created, **whole)
-    except UnreadableError:
-        raise
-    except Exception:  # somebody else's data may break a reader in any way
-        raise UnreadableError("it was changed") from None
+def unpack(text: str) -> tuple[Plan, str, datetime]:
+    """The plan in a workbook, its inputs and its date; raises ValueError where it was changed."""
+    created, _, data = (unpacked(text) or "").partition("\n")
+    plan = Plan.model_validate_json(data)
+    inputs = unpacked(plan.inputs or "")
+    if inputs is None:
+        raise ValueError("no inputs")
+    return plan.model_copy(update={"inputs": None}), inputs, datetime.fromisoformat(created)
 
 
 def write_racks(book: Book, plan: Plan) -> None:

@@ -17,7 +17,7 @@ import pulp
 import pytest
 
 from planner.untrusted_files import load_bytes
-from planner.workbook.tables import UnreadableError, unpack
+from planner.workbook.tables import unpack
 from tests.bad_input.conftest import Answer, HallRunner, Runner
 from tests.world.files import SOLVE
 
@@ -136,7 +136,7 @@ def test_a_command_in_place_of_a_formula_is_an_edit(run_in_hall: HallRunner, run
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'{"format":' * 50_000, b"\xff", b"[]", b"null"])
 def test_packed_data_that_no_reader_takes(data: bytes) -> None:
-    with pytest.raises(UnreadableError, match="it was changed"):
+    with pytest.raises(ValueError):
         unpack(base64.b64encode(zlib.compress(data)).decode())
 
 
