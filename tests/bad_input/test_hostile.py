@@ -235,7 +235,7 @@ def test_a_folder_that_may_not_be_written(
 ) -> None:
     run_in_hall(solve_into("warm"))  # modules are loaded while they may be read
     for folder in (tmp_path, *list(tmp_path.parents)[:3]):  # a parallel run is one folder deeper
-        folder.chmod(0o755)
+        folder.chmod(folder.stat().st_mode | 0o755)
     (tmp_path / "out").mkdir(mode=0o555)
     with as_nobody():
         answer = run(["solve", "problem.yaml", "-o", "out"])
