@@ -200,7 +200,8 @@ class Fabric:
 
     ``amount``: terms of the endpoints, systems (compute) or port parts; each stands for
     ``ports_per_amount`` ports (out of band: those that one switch can serve). ``links``: terms of
-    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute).
+    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute). The last
+    size may be the ``largest`` that its switches make.
     """
 
     network: NetworkName
@@ -215,6 +216,7 @@ class Fabric:
     parts_per_port: int
     ports_per_amount: int
     oversubscription: float
+    largest: bool = False
     design: ComputeDesign | None = None
 
 

@@ -87,7 +87,7 @@ def assemble(
         return figures
     value = base.objective.value
     own_lines = [line for line in bill_lines if line.parent is None]
-    facts = Facts(inputs, case, run, own_lines, job, fabrics)
+    facts = Facts(inputs, case, run, own_lines, job)
     plan = figures.model_copy(
         update={
             "next_step": None if value is None else next_step(case, run, reported, value),
