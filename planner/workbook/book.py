@@ -183,11 +183,14 @@ class Book:
         Raises:
             OSError: the folder of temporary files is full or closed.
         """
+        failure: OSError | None = None
         try:
             with TemporaryDirectory(prefix="planner-") as self.file.tmpdir:
                 self.file.close()
         except xlsxwriter.exceptions.FileCreateError as error:
-            raise error.args[0] from None
+            failure = OSError(*error.args[0].args)
+        if failure:  # out of the handler: its frames hold an open ZIP file
+            raise failure
 
 
 class Cell(V):
