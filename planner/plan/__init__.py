@@ -162,8 +162,8 @@ def _site(inputs: Inputs, case: Case) -> Site:
         racks_limit=site.racks,
         years=term.years if term else None,
         electricity_usd_per_kwh=term.electricity_usd_per_kwh if term else None,
-        delivered_fraction_read=case.delivered_read,
-        delivered_fraction_write=case.delivered_write,
+        delivered_fraction_read=case.delivered_read_share,
+        delivered_fraction_write=case.delivered_write_share,
         fill_limit=problem.storage.fill_limit,
     )
 

@@ -354,8 +354,8 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
 
 def _site_inputs(inputs: Inputs, case: Case) -> Iterator[_Input]:
     for side, share, seen in (
-        ("write", case.delivered_write, "0.16 to 0.40"),
-        ("read", case.delivered_read, "0.2 to 1.0"),
+        ("write", case.delivered_write_share, "0.16 to 0.40"),
+        ("read", case.delivered_read_share, "0.2 to 1.0"),
     ):
         name, label = f"delivered_fraction.{side}", f"delivered share of nameplate {side}"
         note = f"observed in production: {seen}"
@@ -395,9 +395,9 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
     rows.append(_Input("stall", label, job.stall_s, "s", path, note))
     label, note = FIGURES["restart_s"].label, "reported: 120 to 1200 s"
     rows.append(_Input("restart", label, job.restart_s, "s", "restore.restart", note))
-    if job.lost_time:
+    if job.lost_time_share:
         label, note = "lost time besides failures", f"{LOST_TIME.meaning} ({LOST_TIME.source})"
-        rows.append(_Input("lost_time", label, job.lost_time, "share", "lost_time", note))
+        rows.append(_Input("lost_time", label, job.lost_time_share, "share", "lost_time", note))
     if run.mode == "local" and job.levels is not None:
         label, restart_s = "restart from the local level, with the read", job.levels.local_restart_s
         path, note = "checkpoint.local.restart", "no times by level are published; try half and "

@@ -188,7 +188,7 @@ class _Costs(NamedTuple):
         support = support_usd_per_year(item, price, off, shown_in)
         support *= support_factor(item, self.inputs)
         each_year = (price.per_year_usd or 0.0) * (1.0 - discount(item, off))
-        return net + support + round(each_year, 2) * self.case.rates.factor
+        return net + support + round(each_year, 2) * self.case.rates.discounted_years
 
     def at_list_usd(self, offer: Storage, units: int) -> float:
         """List cost of a purchase of storage."""
