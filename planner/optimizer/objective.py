@@ -190,7 +190,7 @@ class Columns:
             "units": lambda offer: 1.0,
             "names": lambda offer: name_weight(offer.id),
             "disliked": lambda offer: float(offer.id in self.case.policy.disliked),
-            WRITTEN: lambda offer: self.case.delivered_write * least_write(offer),
+            WRITTEN: lambda offer: self.case.delivered_write_share * least_write(offer),
         }
         rows = [[counted[name](offer) for name in self.counted] for offer in offers]
         return np.array(rows, dtype=float).reshape(len(offers), len(self.counted))
@@ -303,8 +303,12 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
         takes += [-way.tflops_per_gpu for way in offer.ways]
     elif isinstance(offer, Storage):
         takes += [-offer.nameplate_read_gb_per_s, -offer.nameplate_write_gb_per_s, -offer.usable_tb]
-        takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]
-        takes += [-offer.burst_gb_per_s, -offer.buffer_gb]
+        takes += [
+            -(offer.endurance_tb_per_day or 0.0),
+            -offer.bulk_tb,
+            -offer.bulk_nameplate_read_gb_per_s,
+        ]
+        takes += [-offer.burst_nameplate_gb_per_s, -offer.buffer_gb]
     return takes
 
 

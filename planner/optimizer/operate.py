@@ -242,7 +242,7 @@ class _Single:
             ways=tuple(way.id for _, way in self.running),
             delivered_write_gb_per_s=at(flow.write),
             delivered_read_gb_per_s=at(flow.read),
-            data_gb_per_s=min(self.case.delivered_read * at(stores.read), client_read),
+            data_gb_per_s=min(self.case.delivered_read_share * at(stores.read), client_read),
             degraded_write_gb_per_s=at(flow.degraded_write),
             degraded_read_gb_per_s=at(flow.degraded_read),
             client_write_gb_per_s=at(ports.write * stores.write_factor),
@@ -424,13 +424,13 @@ def amount(case: Case, run: Run, name: str) -> float:
 
 def recovery_s(case: Case, units: Mapping[str, int]) -> float:
     """The shortest interval in which buffers of bursts are empty again, s; 0 without."""
-    sustained = case.delivered_write * float(_stored(case, units).sustained[0])
+    sustained = case.delivered_write_share * float(_stored(case, units).sustained[0])
     return case.job.checkpoint_gb / sustained if case.bursts and sustained > 0.0 else 0.0
 
 
 def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """The training data that flash takes from the bulk tier beside checkpoints, GB/s."""
-    write = case.delivered_write * float(_stored(case, units).sustained[0])
+    write = case.delivered_write_share * float(_stored(case, units).sustained[0])
     return case.job.staged_share * write
 
 
@@ -524,7 +524,7 @@ def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
     offers = (*case.systems, *case.storage)
     counts = np.array([[units.get(offer.id, 0)] for offer in offers], dtype=np.int64)
     broken = []
-    if most is not None and case.delivered_write * stores.sustained[0] > most * (1 + SLACK):
+    if most is not None and case.delivered_write_share * stores.sustained[0] > most * (1 + SLACK):
         broken.append("most_write")
     named = (*Vendors(case).broken(counts, counts), *unmet_needs(case, counts, stores))
     return broken + [name for name, flags in named if flags[0]]
@@ -540,4 +540,4 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """The write bandwidth of the storage bought, as delivered, whatever clients move."""
-    return float(case.delivered_write * _stored(case, units).sustained[0])
+    return float(case.delivered_write_share * _stored(case, units).sustained[0])

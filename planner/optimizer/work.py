@@ -204,12 +204,12 @@ class Work:
             return use.flow
         case, stores, ports = self.case, use.stores, self.ports(use, whole=whole)
         most = ports.write * stores.write_factor, ports.read * stores.read_factor
-        write = np.minimum(case.delivered_write * stores.write, most[0])
-        read = np.minimum(case.delivered_read * stores.read, most[1])
+        write = np.minimum(case.delivered_write_share * stores.write, most[0])
+        read = np.minimum(case.delivered_read_share * stores.read, most[1])
         safe_write, safe_read = write, read
         if case.tolerate_down:
-            safe_write = np.minimum(case.delivered_write * stores.degraded_write, most[0])
-            safe_read = np.minimum(case.delivered_read * stores.degraded_read, most[1])
+            safe_write = np.minimum(case.delivered_write_share * stores.degraded_write, most[0])
+            safe_read = np.minimum(case.delivered_read_share * stores.degraded_read, most[1])
         moves: Flags = (safe_write > 0) & (safe_read > 0)
         found = Flow(write, read, safe_write, safe_read, moves)
         if moves.all():
@@ -357,7 +357,7 @@ class Work:
         allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
         if job.ingest_per_gpu_gb_per_s:  # all systems in use read
             arrives = self.ports(use).read * use.stores.read_factor
-            arrives = np.minimum(case.delivered_read * use.stores.read, arrives)
+            arrives = np.minimum(case.delivered_read_share * use.stores.read, arrives)
             if job.bulk_needed_tb:
                 arrives = np.minimum(arrives, staged(case, use.stores))
             allowed &= gpus * job.ingest_per_gpu_gb_per_s <= arrives * (1 + TOLERANCE)
