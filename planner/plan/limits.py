@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planner.case import Case, System
-from planner.case.resolve import owned_units
-from planner.inputs import Inputs
+from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
 from planner.optimizer.objective import measure, natural
@@ -364,7 +363,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
         yield from _demanded(inputs, item.id, in_place)
         if in_place > count:
-            least = owned_units(item, inputs.problem)
+            least = inputs.problem.items.get(item.id, NOTHING_ASKED).in_place
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in inputs.families:
         count = sum(n for sku, n in units.items() if n and inputs.item(sku).family == family.id)
