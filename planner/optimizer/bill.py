@@ -252,7 +252,7 @@ class Kernel:
 
     @cached_property
     def _joined(self) -> list[Places]:
-        """The compute fabric of each type that may join several, by way; see `Case.fabric_of`."""
+        """Compute fabric of each type that may join several, by way: as in `Case.companions_in`."""
         case = self.case
         design = {
             f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)

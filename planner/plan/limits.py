@@ -123,12 +123,15 @@ def _without_limits(case: Case) -> Case:
 
     A free interval adapts to storage, so the overlap it allows stays as it is.
     """
-    changes: dict[str, Any] = {"max_restore_s": None, "ingest_per_gpu_gb_per_s": 0.0}
+    changes: dict[str, Any] = {"max_restore_s": None, "ingest_per_gpu_gb_per_s": 0.0, "gpus_min": 1}
     if case.job.interval.policy != "optimal":
         changes |= {"max_overlap": 1.0, "max_blocking": 0.99}
-    if all(getattr(case.job, name) == value for name, value in changes.items()):
-        return case.of_any_size()
-    return replace(case, job=replace(case.job, **changes)).of_any_size()
+    systems = (
+        replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
+        for system in case.systems
+    )
+    job = replace(case.job, **changes)
+    return replace(case, job=job, systems=tuple(systems)).billed_as(case)
 
 
 def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float) -> NextStep | None:
