@@ -210,13 +210,13 @@ class Fabric:
     prefix: str
     amount: Terms
     links: Terms
-    sizes: tuple[FabricSize, ...]
-    planes: int
     radix: int
-    parts_per_port: int
-    ports_per_amount: int
     oversubscription: float
+    sizes: tuple[FabricSize, ...] = ()
     largest: bool = False
+    planes: int = 1
+    parts_per_port: int = 1
+    ports_per_amount: int = 1
     design: ComputeDesign | None = None
 
 
