@@ -6,63 +6,16 @@ Found by an integer program over all that one rack can hold, whose answer is che
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import LinearConstraint, milp
 
-from planner.schema.problem import Problem
-from planner.verifier import hall
 from tests.oracle import facility
-from tests.oracle.facility import Whole
-from tests.oracle.money import Market
 
 Shares = tuple[float, ...]
 Counts = tuple[int, ...]
-
-
-class NetworkRacks:
-    """How the companions that a problem names stand."""
-
-    def __init__(self, market: Market) -> None:
-        self.basis, self.rack = market.basis, hall.space(market.basis, "network")
-        clusters = [family.cluster for family in market.families if family.cluster]
-        named = _named(market.problem) | {part.item for c in clusters for part in c.parts}
-        items = [market.catalog[name] for name in sorted(named)] if self.rack is not None else []
-        self.own = {i.id: i.consumes.racks.value for i in items if i.consumes.racks}
-        others = [item for item in items if item.id not in self.own]
-        loads = {item.id: hall.load_of(market.basis, item) for item in others}
-        self.mixed = {name: self._shares(load) for name, load in loads.items() if load[0] > 0}
-
-    def _shares(self, load: hall.Load) -> Shares:
-        """Return the shares of a rack (height, power, weight) that a unit takes."""
-        assert self.rack is not None
-        return tuple((load / self.rack).tolist())
-
-    def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
-        """Return the racks that are products."""
-        return {name: counts[name] * each for name, each in self.own.items() if name in counts}
-
-    def shared(self, counts: Mapping[str, Whole], rows: int) -> Whole:
-        """Return the racks that are mixed."""
-        names = sorted({*self.mixed} & {*counts}, key=lambda n: (-max(self.mixed[n]), n))
-        for name in names:
-            if counts[name].any() and max(self.mixed[name]) > 1.0 + facility.SLIVER:
-                raise ValueError(f"{name} does not fit into a rack")
-        kinds = tuple(self.mixed[name] for name in names)
-        columns = [counts[name].tolist() for name in names]
-        found = [fewest(kinds, row) for row in zip(*columns, strict=True)] if names else [0] * rows
-        return np.array(found, dtype=np.int64)
-
-    def racks_and_pdus(self, counts: Mapping[str, Whole], rows: int) -> tuple[Whole, Whole]:
-        """Return racks that are no products, and their PDUs."""
-        racks = self.shared(counts, rows)
-        if self.rack is None:
-            return racks, 0 * racks
-        each = hall.pdus_of(self.basis, hall.densest_kw(self.basis, self.rack))
-        return racks, racks * (each or 0)
 
 
 @cache
@@ -119,13 +72,3 @@ def _full(kinds: tuple[Shares, ...], counts: Counts) -> npt.NDArray[np.int64]:
 def _fits(taken: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Return of each row of shares whether a rack has room for them."""
     return taken.max(axis=1) <= 1.0 + facility.SLIVER
-
-
-def _named(problem: Problem) -> set[str]:
-    """Return every switch, CDU and extra that the problem names."""
-    network = problem.network
-    names = set(problem.extras)
-    names |= set(network.compute.switches) if network.compute else set()
-    for fabric in (network.storage, network.in_band, network.out_of_band):
-        names |= {fabric.switch} if fabric else set()
-    return names | ({problem.site.cooling.cdu} if problem.site.cooling.cdu else set())

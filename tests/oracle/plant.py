@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,14 +12,6 @@ from tests.oracle.candidates import enters
 from tests.oracle.companions import Companions
 from tests.oracle.facility import SLIVER, Whole
 from tests.oracle.money import RESOURCES, Array, Market, Mask
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What companions consume with each storage purchase, and which are possible."""
-
-    consumed: Array
-    possible: Mask
 
 
 class Plant:
@@ -37,7 +28,7 @@ class Plant:
         self.kinds = kinds
         self.limits = market.limits()
         self.companions = Companions(market, items)
-        self._seen: dict[tuple[int, ...], Seen] = {}
+        self._seen: dict[tuple[int, ...], tuple[Array, bool]] = {}
 
     @property
     def thrifty(self) -> bool:
@@ -47,17 +38,22 @@ class Plant:
         spares = gpus.hot != (0, 0.0) or self.market.problem.job.repair is not None
         return not (self.companions.any or vendors or spares)
 
-    def of(self, bought: tuple[int, ...], stores: Whole) -> Seen:
-        """Return what comes with GPU systems bought and each storage purchase (rows)."""
-        if bought not in self._seen:
-            counts = self._joined(bought, stores)
-            consumed = np.zeros((len(counts), RESOURCES))
-            possible = holds(self.market, self.items, counts)
-            if self.companions.any:
-                consumed, room = self.companions.consumption(counts)
-                possible = possible & room
-            self._seen[bought] = Seen(consumed, possible)
-        return self._seen[bought]
+    def of(self, bought: tuple[int, ...], stores: Whole) -> tuple[Array, Mask]:
+        """Return what comes with GPU systems bought and each storage purchase (rows), and where
+        that is possible."""
+        counts = self._joined(bought, stores)
+        rows = [tuple(row) for row in counts.tolist()]
+        new = [row for row in rows if row not in self._seen]
+        if new:
+            units = np.array(new, dtype=np.int64)
+            possible, consumed = holds(self.market, self.items, units), np.zeros(RESOURCES)
+            self._seen |= dict.fromkeys(new, (consumed, False))
+            units = units[possible]
+            every, room = self.companions.consumption(units)
+            pairs = zip(every, room.tolist(), strict=True)
+            self._seen |= zip(map(tuple, units.tolist()), pairs, strict=True)
+        found = [self._seen[row] for row in rows]
+        return np.array([c for c, _ in found]), np.array([p for _, p in found], dtype=bool)
 
     def others(self, bought: tuple[int, ...], stores: Whole) -> Whole:
         """Return the units from vendors that are not preferred."""
