@@ -13,8 +13,7 @@ import yaml
 from planner.loader import load_with_findings
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from tests.world.commands import ran
-from tests.world.scripts import script
+from tests.world.commands import ran, script
 from tests.world.solved import solve, solved
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,7 +11,7 @@ import planner
 from planner import shipped
 from planner.loader.catalogs import load_catalogs
 from planner.schema.plan import Plan
-from tests.world.scripts import script
+from tests.world.commands import script
 
 PROBLEM = Path(__file__).resolve().parents[1] / "problems" / "enterprise_1MW.yaml"
 

@@ -25,7 +25,7 @@ from tests.oracle import compute, stores
 from tests.oracle.candidates import candidates
 from tests.oracle.enumerate import _Found, _Search, _worn, best
 from tests.oracle.money import Market, within
-from tests.oracle.plant import Plant
+from tests.oracle.worth import Plant
 from tests.test_exactness import inputs_of
 from tests.world.commands import ran
 from tests.world.random_cases import random_case

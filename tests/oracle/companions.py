@@ -21,9 +21,8 @@ from planner.sizing.fabric import ComputeDesign, Tree, compute_sizes, fat_tree, 
 from planner.verifier import bill, hall
 from planner.verifier.basis import Basis, Findings
 from planner.verifier.fabric import Fabrics, Plug, plug_of
-from tests.oracle.facility import Whole, design
+from tests.oracle.facility import Whole, design, fewest
 from tests.oracle.money import RACKS, RESOURCES, Array, Market, Mask
-from tests.oracle.netracks import fewest
 
 
 class _Unread(Findings):

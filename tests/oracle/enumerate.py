@@ -19,9 +19,8 @@ from tests.oracle import compute, facility, operation, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
-from tests.oracle.plant import Plant, preferred_kinds
 from tests.oracle.stores import Stores
-from tests.oracle.worth import ROUNDING
+from tests.oracle.worth import ROUNDING, Plant, preferred_kinds
 
 TIE = 1e-6
 """Objectives and tie-breakers this close (relative) count as equal."""

@@ -25,7 +25,7 @@ from planner.schema.plan import Plan
 from tests.report.charts import samples
 from tests.report.charts.samples import report
 from tests.report.samples_sensitivity import storage_frontier, tornado
-from tests.world.shown import CASES, plan
+from tests.world.known_plans import CASES, plan
 from tests.world.solved import write_plan
 
 PLAN = plan(CASES["complete"])
