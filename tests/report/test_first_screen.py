@@ -17,7 +17,7 @@ from planner.report.views.sweep import best, stretches
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from planner.schema.plan import NextStep, Plan
-from tests.report import samples_sensitivity as samples
+from tests.report import studies as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran
 from tests.world.known_plans import CASES, plan

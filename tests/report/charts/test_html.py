@@ -22,9 +22,8 @@ import pytest
 from planner.commands.deliver import EDITIONS
 from planner.commands.deliver import plan_page as page_of_plan
 from planner.schema.plan import Plan
-from tests.report.charts import samples
-from tests.report.charts.samples import report
-from tests.report.samples_sensitivity import storage_frontier, tornado
+from tests.report import studies as samples
+from tests.report.studies import report, storage_frontier, tornado
 from tests.world.known_plans import CASES, plan
 from tests.world.solved import write_plan
 
