@@ -60,12 +60,6 @@ class Page(HTMLParser):
         if self.open and self.open[-1] in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self.headings.append((self.open[-1], data))
 
-    def policy(self) -> str:
-        found = [attrs["content"] for tag, attrs in self.tags
-                 if attrs.get("http-equiv") == "Content-Security-Policy"]  # fmt: skip
-        assert len(found) == 1 and found[0]
-        return found[0]
-
 
 @cache
 def whole() -> str:
