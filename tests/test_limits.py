@@ -167,43 +167,14 @@ def test_what_storage_must_reach_for_more_gpus_binds() -> None:
 # One name, one label, one unit for one figure, wherever the product shows it.
 
 
-NOT_FIGURES = set(
-    [
-        "name",
-        "gpu_type",
-        "gpu_types",
-        "storage_family",
-        "storage_families",
-        "mode",
-        "interval_policy",
-        "fan_out_kind",
-        "writers",
-        "whole_replicas",
-        "write_limited_by",
-        "read_limited_by",
-        "repair",
-        "repair.unit",
-        "repair.shrunk",
-        "repair.in_rack",
-        "repair.decided",
-        "loss",
-        "critical_skus",
-        "capex_by_section_usd",
-        "systems_by_type",
-        "usable_gpus_by_type",
-        "per_system_gpus",
-        "bulk",
-        "burst",
-        "local",
-        "derived_stall",
-        "ways",
-        "it_power_limit_kw",
-        "facility_power_limit_kw",
-        "racks_limit",
-        "energy_basis",
-        "tensor_gpus",
-    ]
-)
+NOT_FIGURES = {
+    "name", "gpu_type", "gpu_types", "storage_family", "storage_families", "mode",
+    "interval_policy", "fan_out_kind", "writers", "whole_replicas", "write_limited_by",
+    "read_limited_by", "repair", "repair.unit", "repair.shrunk", "repair.in_rack", "repair.decided",
+    "loss", "critical_skus", "capex_by_section_usd", "systems_by_type", "usable_gpus_by_type",
+    "per_system_gpus", "bulk", "burst", "local", "derived_stall", "ways", "it_power_limit_kw",
+    "facility_power_limit_kw", "racks_limit", "energy_basis", "tensor_gpus",
+}  # fmt: skip
 """Fields of a plan's totals, jobs and site that are names, choices, limits or groups of figures."""
 UNITS = {
     each.unit for each in vars(units).values() if isinstance(each, Dimension)
