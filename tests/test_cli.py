@@ -335,6 +335,3 @@ def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         weka.replace("write: {value: 32 GB/s", "write: {value: 32 kW")
     )
     assert run("catalog", "--check", "bad.yaml").code == 2
-
-
-# Streams.

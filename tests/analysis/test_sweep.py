@@ -17,7 +17,6 @@ from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
 
-POWER = "site.facility_power=100kW:400kW:lin:130"
 PIECES = "site.pue=1.1:1.5:lin:40"
 """Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
 

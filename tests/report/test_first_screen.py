@@ -17,12 +17,12 @@ from planner.report.views.sweep import best, stretches
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from planner.schema.plan import NextStep, Plan
-from tests.report import samples_sensitivity as samples
+from tests.report import studies as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran
+from tests.world.known_plans import CASES, plan
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
-from tests.world.shown import CASES, plan
 from tests.world.solved import solve
 
 A_PAGE = 42
