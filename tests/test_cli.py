@@ -207,7 +207,7 @@ def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_p
     for name in ("own.yaml", "book.yaml"):
         (tmp_path / name).write_bytes((Path(small).parent / name).read_bytes())
     tight = Path(small).read_text().replace("capex: 60 M", "capex: 12 M")
-    (tmp_path / "tight.yaml").write_text(tight + "targets: {min_gpus: 480}\n")
+    (tmp_path / "tight.yaml").write_text(tight + "targets: {min_useful_gpus: 480}\n")
     before = set(tmp_path.iterdir())
     ran = run("solve", "tight.yaml")
     assert (ran.code, ran.err) == (3, "")

@@ -367,7 +367,7 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
         restart_s=job.restart_s,
-        gpus_min=max(1, least, job.gpus.min or 1, problem.targets.min_gpus or 1),
+        gpus_min=max(1, least, job.gpus.min or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
         hot_share=job.gpus.hot[1],

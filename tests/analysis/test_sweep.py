@@ -126,7 +126,7 @@ def test_what_ends_before_anything_is_done_leaves_nothing(
 
 def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Path) -> None:
     both = ("--vary", "objective={maximize: useful_gpus},{minimize: cost}")
-    done = swept(small, tmp_path, *both, "--set", "targets={min_gpus: 8}")
+    done = swept(small, tmp_path, *both, "--set", "jobs.0.gpus={min: 8}")
     assert done.code == 0 and "best of all" not in done.out
     first, second = table(tmp_path)
     assert first["objective (varied)"] == "{maximize: useful_gpus}"

@@ -48,5 +48,5 @@ class Bill(Request):
 def bill_of_two() -> Bill:
     """Return a request for the cheapest two systems: 220,000 USD, 30 kW."""
     request = Bill(minimize="cost")
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     return request

@@ -104,5 +104,5 @@ def two_systems(parameters: str, **parallelism: int) -> Request:
     del request.prices["gpu"]
     request.prices |= {"small": price("1000"), "large": price("5000"), "silent": price("9000")}
     request.job |= {"parameters": parameters, "parallelism": parallelism}
-    request.more["targets"] = {"min_gpus": 8}
+    request.job["gpus"] = {"min": 8}
     return request
