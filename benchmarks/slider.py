@@ -21,7 +21,7 @@ import planner
 from planner.api import Options, solve_with
 from planner.inputs import Inputs
 from planner.loader.axes import values
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 
 ROOT = Path(__file__).resolve().parent.parent
 SLIDERS = (

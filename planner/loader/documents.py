@@ -551,13 +551,14 @@ def _fields(model: type[BaseModel], path: DataPath) -> dict[str, FieldInfo]:
     for step in path:
         inside: list[type[BaseModel]] = []
         for one in models:
-            field = _by_key(one).get(str(step))
+            field = by_key(one).get(str(step))
             inside += [one] if field is None else _models(field.annotation)
         models = inside
-    return {key: field for one in models for key, field in _by_key(one).items()}
+    return {key: field for one in models for key, field in by_key(one).items()}
 
 
-def _by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+def by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by their key in a file."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 

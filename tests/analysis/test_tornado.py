@@ -10,7 +10,7 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader.axes import Variable
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Swing, Tornado
