@@ -164,10 +164,10 @@ def _items_named(word: str, catalogs: Catalogs) -> list[Item]:
         return [catalogs.items[word]] if word in catalogs.items else found
     categories = sorted({item.category for item in every})
     fix = did_you_mean(word, [*catalogs.items, *categories])
-    if now := COMMANDS.get(f"catalog {word}"):
-        fix = f"it is now {now}"
     fix = fix or f"name an item, a vendor, or one of {', '.join(categories)}"
-    raise InputError(Finding("unknown-id", f"no item '{word}' in the catalogs", fix=fix))
+    now = COMMANDS.get(f"catalog {word}")
+    code, fix = ("usage", f"it is now {now}") if now else ("unknown-id", fix)
+    raise InputError(Finding(code, f"no item '{word}' in the catalogs", fix=fix))
 
 
 def _row(item: Item, prices: Prices) -> dict[str, str]:
