@@ -20,7 +20,7 @@ from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort

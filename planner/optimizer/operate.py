@@ -453,8 +453,7 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     for limit in of_group("target", "ratio"):
         yield limit.name, case.limits[limit.field]
     yield "replica_fits", run.replica_gpus
-    others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
-    yield "gpus_min", job.gpus_min if job.gpus_min > others else None
+    yield "gpus_min", job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None
     yield "gpus_max", job.gpus_max
     yield "restore_time", job.max_restore_s
     if run.mode == "sync":
