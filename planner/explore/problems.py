@@ -329,4 +329,9 @@ def _bar(use: Any) -> tuple[str, float, str, bool]:
     floor = "_of_" in use.name
     used, whole = (use.limit, use.used) if floor else (use.used, use.limit)
     text = f"{use.used:,.4g}{', at least' if floor else ' of'} {use.limit:,.4g} {use.unit}"
-    return capital(views.label(use)), min(1.0, used / whole) if whole else 1.0, text, views.binds(use)
+    return (
+        capital(views.label(use)),
+        min(1.0, used / whole) if whole else 1.0,
+        text,
+        views.binds(use),
+    )

@@ -264,6 +264,7 @@ class Performance(dict[str, V]):
             return
         rate = constant(job.tflops_per_gpu * job.rate_share)
         how = f"effective GPUs x {rate.number:,.5g} TFLOP/s x MFU"
+        how += ", scaling efficiency as planned" if job.scale_share != 1.0 else ""
         yield Fact("useful_pflops", self["useful_gpus"] * rate * self["mfu"] / 1000, how)
         if "tokens_trillion" in self:
             run = 6 * self["active_parameters_billion"] * self["tokens_trillion"] * 1e6 / 86400

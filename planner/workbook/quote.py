@@ -288,9 +288,8 @@ class Bill:
             look = "fine" if look == "cents" and line.is_percentage else look
             if key in self.inputs and not isinstance(value, V):
                 allowed, unit = self.inputs[key]
-                meaning = Meaning(
-                    key, line.sku, f"{title.lower()} of {product(line)}", unit, allowed
-                )
+                label = f"{title[:1].lower()}{title[1:]} of {product(line)}"
+                meaning = Meaning(key, line.sku, label, unit, allowed)
                 row.cells[key] = sheet.input(*at, value, look, meaning)
             else:
                 style = self.book.look(look, "mark" if key == "mark" else "line")
