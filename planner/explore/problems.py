@@ -229,7 +229,8 @@ def _page(
     whole, amounts = sum(sections.values()) or 1.0, words.results(sections.values(), "USD")
     rows = [{"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
             for name, usd in sections.items()]  # fmt: skip
-    limits = [dict(zip(("label", "share", "text", "binding"), bar, strict=True)) for bar in bars]
+    keys = ("label", "share", "text", "binding")
+    limits: list[dict[str, Any]] = [dict(zip(keys, bar, strict=True)) for bar in bars]
     limits.sort(key=lambda limit: (not limit["binding"], -limit["share"]))
     tiles = [_tile(label, value, unit, sense, before.get(label, (value,))[0])
              for label, (value, unit, sense) in now.items()]  # fmt: skip
