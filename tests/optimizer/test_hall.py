@@ -9,8 +9,8 @@ import pytest
 
 from planner.case import Case, with_companions
 from planner.inputs import Inputs
+from planner.optimizer.operate import bought_write_gb_per_s
 from planner.optimizer.optimise import optimise
-from planner.optimizer.stores import bought_write_gb_per_s
 from planner.schema.plan import Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
