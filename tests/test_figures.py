@@ -25,9 +25,8 @@ NOT_FIGURES = {
     "per_system_gpus": "what arithmetic needs; no output shows it",
     "bulk": "its parts are figures of their own", "burst": "its parts are figures of their own",
     "local": "the level of checkpoints on drives, with figures of its own",
-    "derived_stall": "what a stall is made of",
+    "derived_stall": "a choice",
     "ways": "choices, each with figures of its own",
-    "it_power_limit_kw": "a limit", "facility_power_limit_kw": "a limit", "racks_limit": "a limit",
     "energy_basis": "a choice",
     "tensor_gpus": "what arithmetic needs; no output shows it",
 }  # fmt: skip

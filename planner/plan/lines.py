@@ -87,7 +87,6 @@ def _offer_line(
         "spares": ceil(offer.spare_share * working),
         "idle": count - working,
         "racks": None if use is None else use.racks(count),
-        "units_per_rack": use.per_rack if use is not None and use.racks_each == 1 else None,
         "rack_class": figures.class_of(item),
         "gpus": offer.gpus * working if isinstance(offer, System) else 0,
         "nameplate_read_gb_per_s": 0.0,

@@ -91,7 +91,7 @@ class Performance(dict[str, V]):
         yield Given("checkpoint_gb", job.checkpoint_gb, "", _POSITIVE)
         yield Given("interval_s", job.interval_s, _POLICIES[job.interval_policy], _POSITIVE)
         if job.mode == "async":
-            if job.derived_stall is not None:
+            if job.derived_stall:
                 yield Fact("stall_s", job.stall_s, "overhead and copy to the host, as planned")
             else:
                 yield Given("async_stall_s", job.stall_s)
