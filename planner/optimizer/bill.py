@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -117,7 +117,6 @@ class Kernel:
         self._capped = [
             (n, *case.capped[w.id]) for n, w in enumerate(case.ways) if w.id in case.capped
         ]
-        self._joined: dict[int, list[int | None]] = {}
         self._dependents: dict[tuple[int, ...], Dependents] = {}
         self._weights: dict[str, tuple[Numbers, Numbers]] = {}
 
@@ -202,32 +201,42 @@ class Kernel:
         return Bills(counts, self._purchased(counts, dependents.items), known)
 
     def _join_fabrics(self, counts: Numbers, ways: Places | None) -> None:
-        """Fill in the systems that each compute fabric joins; of several ways one that names its
-        fabric decides, else the first."""
-        row, rewired = len(self.offers), self.case.rewired
-        if not rewired:
-            return
-        chosen = np.full(counts.shape[1], -1) if ways is None else ways
-        if chosen.ndim > 1:
-            wired = np.array([way.fabric is not None for way in self.case.ways], dtype=bool)
-            others, chosen = chosen[1:], chosen[0]
-            for other in others:
-                chosen = np.where(wired[chosen] | (other < 0), chosen, other)
-        each, place = np.unique(chosen, return_inverse=True)
-        joined = [self._joined_with(way) for way in each.tolist()]
-        for system, *here in zip(rewired, *joined, strict=True):
+        """Fill in the systems that each compute fabric joins."""
+        row = len(self.offers)
+        if ways is not None and ways.ndim > 1 and self.case.rewired:
+            ways = self._deciding(ways)
+        for system, joined in zip(self.case.rewired, self._joined, strict=True):
+            here = system.fabrics[0] if ways is None else joined[ways]
             for fabric in system.fabrics:
-                joins = np.array([one == fabric for one in here])[place]
-                counts[row] = np.where(joins, counts[self.index[system.id]], 0.0)
+                counts[row] = np.where(here == fabric, counts[self.index[system.id]], 0.0)
                 row += 1
 
-    def _joined_with(self, way: int) -> list[int | None]:
-        """The compute fabric that joins each rewired system where a way runs (-1 for none)."""
-        if way not in self._joined:
-            names = () if way < 0 else (self.case.ways[way].id,)
-            joined = [self.case.fabric_of(system, names) for system in self.case.rewired]
-            self._joined[way] = joined
-        return self._joined[way]
+    def _deciding(self, ways: Places) -> Places:
+        """The way of each set that names its compute fabric, else the first."""
+        wired = np.array([way.fabric is not None for way in self.case.ways], dtype=bool)
+        chosen = ways[0]
+        for row in ways[1:]:
+            chosen = np.where(wired[chosen] | (row < 0), chosen, row)
+        return np.asarray(chosen)
+
+    @cached_property
+    def _joined(self) -> list[Places]:
+        """Compute fabric of each type that may join several, by way: as in `Case.companions_in`."""
+        case = self.case
+        design = {
+            f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)
+        }
+        names = [*dict.fromkeys(design.values()), ""]
+        own = np.array([-1 if way.fabric is None else way.fabric for way in case.ways])
+        of_way = np.array([names.index(design.get(fabric, "")) for fabric in own.tolist()])
+        owner = np.repeat(np.arange(len(case.systems)), [len(s.ways) for s in case.systems])
+        found = []
+        for row, system in enumerate(case.systems):
+            if len(system.fabrics) > 1:
+                joins = dict(zip(system.designs, system.fabrics, strict=True))
+                joined = np.array([joins.get(name, system.fabrics[0]) for name in names])[of_way]
+                found.append(np.where((owner == row) & (own >= 0), own, joined))
+        return found
 
     def _size(self, quantity: Steps, terms: PlacedTerms, counts: Numbers, *, least: bool) -> Flags:
         """Fill in the outputs of a fabric; return where one of its sizes is large enough."""
