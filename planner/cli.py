@@ -56,7 +56,7 @@ from planner.commands.deliver import (
 )
 from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.sources import is_portfolio, require_single
+from planner.library import is_portfolio, require_single
 from planner.terminal import (
     catch_interrupts,
     discard,

@@ -18,6 +18,7 @@ from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
+from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.places import checked
@@ -34,7 +35,6 @@ from planner.report import edition, words
 from planner.report.edition import restated
 from planner.report.views.plan import reached, status, used_share
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.sources import is_portfolio
 from planner.verifier import verify
 from planner.workbook import write
 
