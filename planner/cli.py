@@ -44,7 +44,10 @@ from planner.cli_options import (
     option,
 )
 from planner.commands import portfolio
-from planner.commands.deliver import (
+from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
+from planner.errors import Finding, InputError, PlannerError, StoppedError
+from planner.library import is_portfolio, require_single
+from planner.results import (
     EDITIONS,
     Also,
     Part,
@@ -54,9 +57,6 @@ from planner.commands.deliver import (
     words_of,
     write_plan,
 )
-from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
-from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.library import is_portfolio, require_single
 from planner.terminal import (
     catch_interrupts,
     discard,

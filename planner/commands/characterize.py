@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
-from planner.commands.deliver import draw
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.library import File
 from planner.loader import load
+from planner.results import draw
 from planner.schema.operation import Characterization
 from planner.terminal import Progress, ignore
 

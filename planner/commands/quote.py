@@ -14,7 +14,6 @@ from planner.analysis.offers import parse_currency, parse_date, parse_rates, rea
 from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
 from planner.atomic_files import write_all
-from planner.commands.deliver import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
@@ -33,6 +32,7 @@ from planner.quotes.products import (
 from planner.report.blocks import Facts, Text
 from planner.report.views.plan import of_limit
 from planner.report.words import clean, duration, listed, significant, years
+from planner.results import created_today
 from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item

@@ -13,7 +13,6 @@ from typing import Any
 
 from planner import api
 from planner.case import Case, resolve
-from planner.commands.deliver import created_today
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
 from planner.figures import FIGURES, OBJECTIVES, capital
@@ -34,6 +33,7 @@ from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
 from planner.report.edition import restated
 from planner.report.views.plan import reached, status, used_share
+from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.verifier import verify
 from planner.workbook import write

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.commands.deliver import shown_study
 from planner.library import SweepTable
 from planner.report.blocks import Chart
 from planner.report.page import report as page
+from planner.results import shown_study
 from planner.schema.analysis import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.plan import Plan
 from tests.report.samples_sensitivity import (
