@@ -28,8 +28,6 @@ HOSTILE = (
     "override", "sheet_name", "escape", "long",
 )  # fmt: skip
 CLOSE = 2e-5
-DIGITS = 1e-14
-"""Of figures in a workbook."""
 
 
 @pytest.fixture(params=NAMES)

@@ -22,9 +22,8 @@ from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.axes import values
 from planner.loader.places import checked
 from tests.test_cli import HEAVY
-from tests.world.commands import ran
+from tests.world.commands import ran, script
 from tests.world.files import BOOK, CATALOG, PROBLEM
-from tests.world.scripts import script
 from tests.world.solved import solve
 from tests.world.traces import write_trace
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, read_document
@@ -18,7 +17,6 @@ from planner.loader.places import checked
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed
 
-SHIPPED = shipped.problem_files()
 POWER = "site.facility_power"
 
 

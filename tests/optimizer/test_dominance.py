@@ -10,9 +10,8 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.case.model import Policy
-from planner.optimizer import dominance
-from planner.optimizer.dominance import without_dominated
-from planner.optimizer.objective import measure, name_weight
+from planner.optimizer import objective
+from planner.optimizer.objective import measure, name_weight, without_dominated
 from planner.optimizer.optimise import Certificate, Question, optimise, share
 from planner.optimizer.search import Effort
 from tests.world.random_cases import inputs_of, random_case, read
@@ -25,7 +24,7 @@ CHANGED = ("it_power", "read", "write", "usable")
 
 @pytest.fixture(autouse=True)
 def looked_at_whatever_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dominance, "MANY", 0)
+    monkeypatch.setattr(objective, "MANY", 0)
 
 
 def with_clones(seed: int) -> Case:

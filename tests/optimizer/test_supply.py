@@ -136,9 +136,6 @@ def test_support_years(
     assert plan.totals.tco_usd == pytest.approx(120_000 + 10_000 * paid + running)
 
 
-# Spare systems and lead times.
-
-
 # Money: cents, discounts, and that the money reported is the money optimised.
 
 
@@ -252,9 +249,3 @@ def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
     request.more["policy"] = {"forbid_vendors": ["Net"]}
     with pytest.raises(InputError, match="'edge' comes with this plan, but is from Net"):
         resolve(inputs_of(request.case()))
-
-
-# Preferred vendors.
-
-
-# Money per useful work.

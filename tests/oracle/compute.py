@@ -15,8 +15,7 @@ from planner.schema.problem import Problem
 from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
 from planner.verifier.physics import usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
-from tests.oracle.fabric import design
-from tests.oracle.facility import ceil
+from tests.oracle.facility import ceil, design
 from tests.oracle.money import RESOURCES, Array, Market, within
 from tests.oracle.ways import (
     Mended,

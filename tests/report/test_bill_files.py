@@ -25,7 +25,7 @@ from tests.report.leaks import opened
 from tests.workbook.conftest import written
 from tests.world.files import BOOK, CATALOG, PROBLEM, SOLVE
 from tests.world.files import changed as edited
-from tests.world.shown import CASES, plan
+from tests.world.known_plans import CASES, plan
 from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
 from tests.world.tampering import put

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
+from tests.world import known_plans
 from tests.world.catalog import ITEMS, inputs_of
 from tests.world.solved import solve
+from tests.world.tampering import put
 
 STORAGE = {"delivered_fraction": {"read": 0.8, "write": 0.8}}
 RACK = {"height": "48 RU", "power": "45 kW"}
@@ -134,3 +138,27 @@ def two_types() -> Known:
 
 
 KNOWN = {f.__name__: f for f in (everything, limited, sync_bundle, vendor_rule, two_types)}
+
+
+# Solved plans that screens, files and pages are tested on.
+
+
+Solved = Callable[[], Known]
+CASES: dict[str, Solved] = {
+    "complete": known_plans.everything,
+    "async": known_plans.limited,
+    "sync": known_plans.sync_bundle,
+    "minimal": known_plans.vendor_rule,
+}
+
+
+def plan(solved: Solved) -> Plan:
+    """Return the plan of a case."""
+    return solved().plan
+
+
+def infeasible() -> Plan:
+    """Return the answer to a problem without a plan."""
+    inputs = known_plans.limited().inputs
+    asked = put(inputs.problem, ("site", "facility_power_kw"), 1.0)
+    return solve(replace(inputs, problem=asked))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.world import random_networks as switches
-from tests.world.random_hardware import UNCOUNTABLE, Hardware, Raw, figure, spread, text
-from tests.world.random_reference import Reference
+from tests.world.random_hardware import UNCOUNTABLE, Hardware, Raw, Reference, figure, spread, text
 
 OTHERS_AT_MOST = 3
 """Units of GPU systems that are not the reference: every purchase of them is enumerated."""

@@ -5,8 +5,16 @@ from __future__ import annotations
 from random import Random
 
 from tests.world.random_features import add_features, ask_for_gpus, widen
-from tests.world.random_hardware import SHUNNED_VENDOR, UNCOUNTABLE, Hardware, Raw, spread, text
-from tests.world.random_reference import Reference, random_reference
+from tests.world.random_hardware import (
+    SHUNNED_VENDOR,
+    UNCOUNTABLE,
+    Hardware,
+    Raw,
+    Reference,
+    random_reference,
+    spread,
+    text,
+)
 
 SHARE_WITH_FEATURES = 0.5
 FLAWS_THAT_NEED_A_RACK = ("too_tall", "no_height")
