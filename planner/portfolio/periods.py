@@ -17,7 +17,7 @@ from typing import Any
 
 from pulp import LpAffineExpression, LpContinuous, LpInteger, LpMinimize, LpProblem
 
-from planner.portfolio.model import Program
+from planner.portfolio.model import Program, Run
 
 KEPT = frozenset({"new", "old", "some", "buy", "ordered", "spares", "moved", "y"})
 """Variables of single periods."""
@@ -79,6 +79,7 @@ class Averaged:
         self.money = money
         self.problem = LpProblem("averaged", LpMinimize)
         self.whole, self.starts, self.rows = program.problem, starts, 0
+        self.most: list[tuple[str, Any, float]] = []
         ends = [*starts[1:], len(program.periods)]
         self.ends = dict(zip(starts, ends, strict=True))
         self.known: dict[str, Any] = {}
@@ -107,9 +108,35 @@ class Averaged:
             for together in [rows] if whole else [[row] for row in rows]:
                 if money or _of_jobs(together[0]):
                     self._sum(together)
+        for run in program.runs:
+            if run.period + 1 in self.ends.values():
+                self._hold_whole(program, run)
         goal = self._terms([self.whole.objective], least=True) or {}
         constant = self.whole.objective.constant
         self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)
+
+    def _hold_whole(self, program: Program, run: Run) -> None:
+        """GPUs of a block <= periods x those of whole units that are in place at its end.
+
+        Other jobs have their fewest GPUs there at least.
+        """
+        column, way = run.column, run.column.way
+        here = column.site, column.system.id, run.period
+        if here in program.old:
+            return
+        terms = {self._own(v): -c * way.usable_gpus for v, c in program.units[here].items()}
+        for other in program.runs:
+            if (other.column.site, other.column.system.id, other.period) == here:
+                if other.column.job != column.job and not program.portfolio.jobs[other.column.job].moves:
+                    each = math.ceil(other.fewest_gpus / other.column.way.usable_gpus)
+                    placed = self._own(other.runs)
+                    terms[placed] = terms.get(placed, 0.0) + each * way.usable_gpus
+        name, step = f"most.{column.name}@{run.period}", float(way.step_gpus)
+        most = self.problem.add_variable(name, 0.0, None, LpInteger)
+        self._add(terms | {most: step}, None, float(way.usable_gpus) * program.units[here].constant)
+        (used, each), = run.gpus.items()
+        self._add({self._of_block(used): each, most: -step * self._length(used)}, None, 0.0)
+        self.most.append((name, self._of_block(used).name, each / (step * self._length(used))))
 
     def values(self, found: Mapping[str, float]) -> dict[str, float]:
         """The values of the whole program's variables, sums spread evenly over their blocks."""
@@ -127,7 +154,8 @@ class Averaged:
             if _is_summed(variable):
                 name = self._of_block(variable).name
                 found[name] = found.get(name, 0.0) + values.get(variable.name, 0.0)
-        return found
+        most = {name: math.ceil(share * found[used] - 1e-6) for name, used, share in self.most}
+        return found | most
 
     def _own(self, variable: Any) -> Any:
         name = variable.name
