@@ -1,12 +1,10 @@
-"""Programs with fewer periods: equal periods give plans, averaged periods give bounds.
+"""A program with fewer periods, whose optimum bounds that of the whole program.
 
-Between two starts of a block of periods no job, limit or item begins or ends. A plan may change
-there all the same: prices fall. So the program in which all periods of a block are equal has plans
-of the whole program, and no bound of it. Its counterpart sums the rows of each block: of any plan
-the sums of systems in use, shares and work over a block meet the summed rows, and, because useful
-work is concave, the tangents as well. Purchases keep their periods and whole numbers; units that
-depend on purchases are counted at the end of each block, where they are most. The optimum of that
-program passes no plan of the whole one.
+Between two starts of a block of periods no job, limit or item begins or ends. Its program sums the
+rows of each block: of any plan the sums of systems in use, shares and work over a block meet the
+summed rows, and, because useful work is concave, the tangents as well. Purchases keep their periods
+and whole numbers; units that depend on purchases are counted at the end of each block, where they
+are most. The optimum of that program passes no plan of the whole one.
 """
 
 from __future__ import annotations
@@ -23,8 +21,6 @@ KEPT = frozenset({"new", "old", "some", "buy", "ordered", "spares", "moved", "y"
 """Variables of single periods."""
 OF_JOBS = frozenset({"v", "replicas", "hot", "b", "r", "e", "u"})
 WHOLE = frozenset({"v", "replicas", "hot"})
-AT_START = frozenset({"new", "buy", "ordered", "moved"})
-"""What happens at the start of a block alone where its periods are equal."""
 
 
 def kind_of(variable: Any) -> str:
@@ -46,23 +42,6 @@ def block_starts(program: Program) -> tuple[int, ...]:
     for place in instance.places:
         starts |= {instance.first_arrival(place, sku) for sku in place.offers}
     return tuple(sorted(starts & {*instance.periods}))
-
-
-def equal_periods(program: Program, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
-    """Variables fixed at 0, and equal ones, that make the periods of each block equal."""
-    fixed, same = [], {}
-    for variable in program.problem.variables():
-        base, period = _split(variable.name)
-        if period is None:
-            continue
-        start = _start(starts, period)
-        if start == period:
-            continue
-        if kind_of(variable) in AT_START:
-            fixed.append(variable)
-        else:
-            same[variable.name] = f"{base}@{start}"
-    return fixed, same
 
 
 class Averaged:
@@ -249,4 +228,4 @@ def _of_jobs(row: Any) -> bool:
     return any(kind_of(variable) in OF_JOBS for variable in row)
 
 
-__all__ = ["Averaged", "block_starts", "equal_periods", "kind_of"]
+__all__ = ["Averaged", "block_starts", "kind_of"]
