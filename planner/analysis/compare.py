@@ -25,7 +25,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share
@@ -371,9 +371,8 @@ def _inputs(plans: Sequence[Plan]) -> Iterator[Compared]:
     for figure in _LIMITS:
         unit = "" if figure == "racks" else "_kw"
         most = FIGURES[f"{figure}{unit}"]
-        name = f"{figure}_limit{unit}"
-        values = _values(plans, "site", name)
-        yield Compared(f"site.{name}", f"{most.label}, at most", most.unit, values)
+        limits = [next((x.limit for x in p.limits if x.name == figure), None) for p in plans]
+        yield Compared(f"site.{figure}_limit{unit}", f"{most.label}, at most", most.unit, limits)
     yield from _fields(plans, [("site", _SITE)])
     for part, words in _WORDS.items():
         for name, text in words.items():

@@ -199,8 +199,9 @@ def _rival_plan(prober: Prober, other: Other) -> tuple[Forced, Rival | None]:
     if best.run is None or best.value is None:
         return Forced(**named, outcome="not_found", reason=LATE), None
     loss = prober.loss(best.value)
-    rival = Rival(best.run.units, loss, prober.extra_usd(best.case, best.run))
-    return Forced(**named, outcome="plan", value=best.value, loss=loss), rival
+    extra = prober.extra_usd(best.case, best.run)
+    row = Forced(**named, outcome="plan", value=best.value, loss=loss, extra_capex_usd=extra)
+    return row, Rival(best.run.units, loss, extra)
 
 
 def _items(

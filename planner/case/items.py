@@ -64,15 +64,10 @@ class BillItem:
         return plain and self.installed == 0 and self.spare_share == 0.0
 
     def purchased(self, count: int) -> int:
-        """Units bought for ``count`` in place: cold spares, packs, minimum order quantity."""
-        return self.ordered(count + ceil(self.spare_share * count) - self.installed)
-
-    def ordered(self, need: int) -> int:
-        """Units bought where ``need`` are missing: whole packs, minimum order quantity."""
+        """Units bought for ``count`` in place: cold spares, whole packs, minimum order quantity."""
+        need = count + ceil(self.spare_share * count) - self.installed
         packs = -(-max(0, need) // self.pack)
-        if packs:
-            packs = max(packs, -(-self.min_order // self.pack))
-        return packs * self.pack
+        return max(packs, -(-self.min_order // self.pack)) * self.pack if packs else 0
 
 
 @dataclass(frozen=True)
@@ -140,18 +135,18 @@ class Segment:
 
     low: int
     high: int
-    read_at_low: float
-    read_slope: float
-    write_at_low: float
-    write_slope: float
+    read_at_low_gb_per_s: float
+    read_slope_gb_per_s: float
+    write_at_low_gb_per_s: float
+    write_slope_gb_per_s: float
 
 
 @dataclass(frozen=True)
 class Storage(Offer):
     """A storage item; nameplate bandwidth of a unit, or by ``segments`` of a table.
 
-    A unit takes ``burst_gb_per_s`` until ``buffer_gb`` is full, and empties it at the sustained
-    rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
+    A unit takes ``burst_nameplate_gb_per_s`` until ``buffer_gb`` is full, and empties it at the
+    sustained rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
     """
 
     family: str
@@ -162,8 +157,8 @@ class Storage(Offer):
     units_lost: float
     segments: tuple[Segment, ...]
     bulk_tb: float = 0.0
-    bulk_read_gb_per_s: float = 0.0
-    burst_gb_per_s: float = 0.0
+    bulk_nameplate_read_gb_per_s: float = 0.0
+    burst_nameplate_gb_per_s: float = 0.0
     buffer_gb: float = 0.0
 
     @property
@@ -194,20 +189,6 @@ def nameplate(item: Storage, units: int) -> tuple[float, float]:
     return _bandwidth_by_table(item, units)
 
 
-def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tuple[float, float]:
-    """Nameplate bandwidth of all storage of a purchase, GB/s."""
-    read = write = 0.0
-    for item in items:
-        count = units.get(item.id, 0)
-        if count:
-            item_read, item_write = nameplate(item, count)
-            read, write = read + item_read, write + item_write
-    return read, write
-
-
-# Degraded bandwidth: with units down.
-
-
 def degraded(item: Storage, units: float) -> tuple[float, float]:
     """Nameplate bandwidth of a number of units with ``units_lost`` of them down, GB/s.
 
@@ -219,30 +200,31 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
         return item.nameplate_read_gb_per_s * working, item.nameplate_write_gb_per_s * working
     first = item.segments[0]
     if working < first.low:
-        return first.read_at_low * working / first.low, first.write_at_low * working / first.low
+        return (
+            first.read_at_low_gb_per_s * working / first.low,
+            first.write_at_low_gb_per_s * working / first.low,
+        )
     return _bandwidth_by_table(item, working)
 
 
-# Tables of bandwidth.
-
-
 def _bandwidth_by_table(item: Storage, units: float) -> tuple[float, float]:
-    for piece in item.segments:
-        if units <= piece.high:
-            return _bandwidth_on_piece(piece, units)
-    return 0.0, 0.0
+    piece = next((piece for piece in item.segments if units <= piece.high), None)
+    return (0.0, 0.0) if piece is None else _bandwidth_on_piece(piece, units)
 
 
 def _bandwidth_on_piece(piece: Segment, units: float) -> tuple[float, float]:
     over = units - piece.low
-    read = piece.read_at_low + piece.read_slope * over
-    return read, piece.write_at_low + piece.write_slope * over
+    read = piece.read_at_low_gb_per_s + piece.read_slope_gb_per_s * over
+    return read, piece.write_at_low_gb_per_s + piece.write_slope_gb_per_s * over
 
 
 def ends(item: Storage) -> list[tuple[int, float, float]]:
     """(units, read, write) at the ends of a table's pieces; between them it is straight."""
     last = item.segments[-1]
-    rows = [(piece.low, piece.read_at_low, piece.write_at_low) for piece in item.segments]
+    rows = [
+        (piece.low, piece.read_at_low_gb_per_s, piece.write_at_low_gb_per_s)
+        for piece in item.segments
+    ]
     return [*rows, (last.high, *_bandwidth_on_piece(last, last.high))]
 
 
@@ -263,5 +245,13 @@ def with_loss(item: Storage) -> tuple[Segment, ...]:
             pieces.append(piece)
         for low, high in itertools.pairwise(rising):
             read, write = _bandwidth_on_piece(piece, low)
-            pieces.append(replace(piece, low=low, high=high, read_at_low=read, write_at_low=write))
+            pieces.append(
+                replace(
+                    piece,
+                    low=low,
+                    high=high,
+                    read_at_low_gb_per_s=read,
+                    write_at_low_gb_per_s=write,
+                )
+            )
     return tuple(pieces)

@@ -20,10 +20,9 @@ from planner.case.job import Mode, SpareUnit
 from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
-from planner.optimizer.bill import Kernel, bill
-from planner.optimizer.gpus_in_use import BestUse
+from planner.optimizer.bill import Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
-from planner.optimizer.stores import stored
+from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses, modes_of, most_gpus, systems_in_use
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
@@ -152,7 +151,7 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         here = by_verifier(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
         plates = nameplate(item, count)
-        assert run.delivered_read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
+        assert run.delivered_read_gb_per_s <= case.delivered_read_share * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":
             longer = min(run.interval_s * 1.01, case.job.interval.high_s)
             assert by_verifier(case, run, longer) <= here * (1 + 1e-12)
@@ -270,7 +269,7 @@ def test_the_best_use_is_that_of_all_numbers_of_gpus(seed: int, restore_s: float
         if not len(reads) or not case.ways:
             continue
         if restore_s is not None:
-            slowest = case.job.checkpoint_gb / (case.delivered_read * float(np.median(reads)))
+            slowest = case.job.checkpoint_gb / (case.delivered_read_share * float(np.median(reads)))
             case = replace(case, job=replace(case.job, max_restore_s=restore_s * slowest))
         assert list(expect_the_best_of_all(case, seed, 12))
 
