@@ -187,7 +187,9 @@ class Program(Purchases):
         point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
         if endured is not None:
             point = point._replace(endured=max(endured.upBound, 1e-9))
-        return Run(column, period, runs, systems, gpus, write, read, endured, useful, least, low, point)
+        return Run(
+            column, period, runs, systems, gpus, write, read, endured, useful, least, low, point
+        )
 
     def _floor_gpus(self, column: TrainingColumn) -> float:
         """The fewest GPUs that reach the job's floor on useful work without any loss."""

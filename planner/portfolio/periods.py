@@ -62,22 +62,31 @@ class Averaged:
         ends = [*starts[1:], len(program.periods)]
         self.ends = dict(zip(starts, ends, strict=True))
         self.known: dict[str, Any] = {}
+        self._add_rows()
+        for run in program.runs:
+            if run.period + 1 in self.ends.values():
+                self._hold_whole(program, run)
+        goal = self._terms([self.whole.objective], least=True) or {}
+        constant = self.whole.objective.constant
+        self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)
+
+    def _add_rows(self) -> None:
+        """Add the rows of single purchases, those at the ends of blocks, and sums over blocks."""
         blocks: dict[tuple[str, int], list[Any]] = {}
         tangents: dict[tuple[tuple[str, float], ...], Any] = {}
         for row in self.whole.constraints():
             base, _ = _split(row.name)
             periods = {int(_split(v.name)[1] or 0) for v in row if _is_summed(v)}
-            if not periods:
-                self._add({self._own(v): c for v, c in row.items()}, row.getLb(), row.getUb())
-            elif len(periods) > 1:
+            if len(periods) > 1:
                 self._sum([row])
             elif base.startswith("tangent."):
                 tangents[tuple((self._of_block(v).name, c) for v, c in row.items())] = row
             else:
-                (period,) = periods
-                start = _start(starts, period)
-                blocks.setdefault((base, start), []).append(row)
-                if period == self.ends[start] - 1 and not _of_jobs(row):
+                period = max(periods, default=-1)
+                if periods:
+                    blocks.setdefault((base, _start(self.starts, period)), []).append(row)
+                at_end = period + 1 in self.ends.values() and not _of_jobs(row)
+                if at_end or not periods:
                     self._add({self._own(v): c for v, c in row.items()}, row.getLb(), row.getUb())
         for row in tangents.values():
             terms = {self._of_block(v): c / self._length(v) for v, c in row.items()}
@@ -85,14 +94,8 @@ class Averaged:
         for (_, start), rows in blocks.items():
             whole = len(rows) == self.ends[start] - start
             for together in [rows] if whole else [[row] for row in rows]:
-                if money or _of_jobs(together[0]):
+                if self.money or _of_jobs(together[0]):
                     self._sum(together)
-        for run in program.runs:
-            if run.period + 1 in self.ends.values():
-                self._hold_whole(program, run)
-        goal = self._terms([self.whole.objective], least=True) or {}
-        constant = self.whole.objective.constant
-        self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)
 
     def _hold_whole(self, program: Program, run: Run) -> None:
         """GPUs of a block <= periods x those of whole units that are in place at its end.
@@ -105,15 +108,15 @@ class Averaged:
             return
         terms = {self._own(v): -c * way.usable_gpus for v, c in program.units[here].items()}
         for other in program.runs:
-            if (other.column.site, other.column.system.id, other.period) == here:
-                if other.column.job != column.job and not program.portfolio.jobs[other.column.job].moves:
-                    each = math.ceil(other.fewest_gpus / other.column.way.usable_gpus)
-                    placed = self._own(other.runs)
-                    terms[placed] = terms.get(placed, 0.0) + each * way.usable_gpus
+            there, job = (other.column.site, other.column.system.id, other.period), other.column.job
+            if there == here and job != column.job and not program.portfolio.jobs[job].moves:
+                fewest = math.ceil(other.fewest_gpus / other.column.way.usable_gpus)
+                placed = self._own(other.runs)
+                terms[placed] = terms.get(placed, 0.0) + fewest * way.usable_gpus
         name, step = f"most.{column.name}@{run.period}", float(way.step_gpus)
         most = self.problem.add_variable(name, 0.0, None, LpInteger)
         self._add(terms | {most: step}, None, float(way.usable_gpus) * program.units[here].constant)
-        (used, each), = run.gpus.items()
+        ((used, each),) = run.gpus.items()
         self._add({self._of_block(used): each, most: -step * self._length(used)}, None, 0.0)
         self.most.append((name, self._of_block(used).name, each / (step * self._length(used))))
 
