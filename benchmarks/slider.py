@@ -1,11 +1,10 @@
-"""Time what a slider does: one value changed, and the best plan again in a warm process.
+"""Time what a slider of `planner explore` does: a value moved, the plan proven and verified again.
 
-    python benchmarks/slider.py [--runs 7] [--problem problems/10MW.yaml]
+    python benchmarks/slider.py [--problem problems/10MW.yaml]
 
-Each value is asked for in `runs` steps that no question before had. CPU milliseconds, medians:
-*loaded once* is ``planner.solve`` of inputs that ``planner.load`` returned, *a file each time* of
-the file; *assembled* is ``planner.api.solve_with`` without the inputs as text, *without rivals* the
-same without plans of other storage.
+CPU milliseconds in a warm process, medians of three positions of each slider: *explore* is the
+answer of the page, *solve* is ``planner.solve`` of the same position, with the program's
+confirmation and plans of other storage.
 """
 
 from __future__ import annotations
@@ -18,27 +17,12 @@ from functools import partial
 from pathlib import Path
 
 import planner
-from planner.api import Options, solve_with
-from planner.inputs import Inputs
-from planner.loader.axes import values
-from planner.loader.overrides import checked
+from planner.explore.explorer import AS_IT_IS, Asked
+from planner.explore.problems import SingleExplorer, explorer_of
 
 ROOT = Path(__file__).resolve().parent.parent
-SLIDERS = (
-    ("power at the meter", "site.facility_power", "MW", 6.0, 11.0),
-    ("budget", "budget.capex", "MUSD", 200.0, 400.0),
-    ("failures per GPU and day", "jobs.0.failures.rate", "", 0.0002, 0.002),
-    ("delivered share of writes", "storage.delivered_fraction.write", "", 0.2, 0.7),
-    ("least goodput", "targets.min_goodput", "", 0.9, 0.96),
-    ("price of a GPU system", "prices.nvidia_dgx_b200.list", "USD", 400_000.0, 520_000.0),
-)
-"""What is moved, its path, its unit, from where and to where."""
-
-
-def steps(path: str, unit: str, low: float, high: float, runs: int) -> list[tuple[str, str]]:
-    """Return the path with each of so many values between two, as ``--set`` takes them."""
-    values = (low + (high - low) * (step + 0.5) / runs for step in range(runs))
-    return [(path, f"{value:.6g} {unit}".rstrip()) for value in values]
+POSITIONS = (0.2, 0.45, 0.7)
+"""Places on a slider, as shares of its length."""
 
 
 def spent_ms(work: Callable[[], object]) -> float:
@@ -48,49 +32,33 @@ def spent_ms(work: Callable[[], object]) -> float:
     return 1000.0 * (time.process_time() - started)
 
 
-def moved(hall: Inputs, path: str, text: str) -> Inputs:
-    """Return inputs with a value changed; a price is no part of a problem: as sweeps change it."""
-    if not path.startswith("prices."):
-        return planner.load(hall, settings={path: text})
-    return checked(hall, values(hall, f"{path}={text}").points[0].changes)
-
-
-def ways(problem: Path) -> dict[str, Callable[[str, str], object]]:
-    """Return the ways to ask again, by name."""
-    hall = planner.load(problem)
-
-    def each_time(path: str, text: str) -> object:
-        if not path.startswith("prices."):
-            return planner.solve(problem, settings={path: text})
-        return planner.solve(moved(planner.load(problem), path, text))
-
-    def assembled(path: str, text: str, *, rivals: bool = True) -> object:
-        return solve_with(moved(hall, path, text), Options(rivals=rivals))
-
-    return {
-        "loaded once": lambda *step: planner.solve(moved(hall, *step)),
-        "a file each time": each_time,
-        "assembled": assembled,
-        "without rivals": partial(assembled, rivals=False),
-        "read alone": partial(moved, hall),
-    }
-
-
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--problem", type=Path, default=ROOT / "problems" / "10MW.yaml")
-    asked = parser.parse_args()
-    planner.solve(asked.problem)  # warm
-    asking = ways(asked.problem)
-    print(f"{'CPU ms, medians of ' + str(asked.runs):28}" + "".join(f"{n:>18}" for n in asking))
-    for name, *slider in SLIDERS:
-        told = f"{name:28}"
-        for ask in asking.values():
-            spent = [spent_ms(partial(ask, *step)) for step in steps(*slider, asked.runs)]
-            told += f"{statistics.median(spent):18.0f}"
-        print(told)
+    page = explorer_of(parser.parse_args().problem, (), None)
+    assert isinstance(page, SingleExplorer)
+    page.answer(AS_IT_IS, "benchmark", 0)  # warm
+    spent: dict[str, list[float]] = {"explore": [], "solve": []}
+    print(f"{'CPU ms':44}{'explore':>10}{'solve':>10}")
+    for slider in page.sliders:
+        moves = [
+            Asked({slider.path: slider.values[int(at * len(slider.values))]}, {})
+            for at in POSITIONS
+        ]
+        ways = {
+            "explore": [partial(page.answer, move, "benchmark", 0) for move in moves],
+            "solve": [partial(planner.solve, page.inputs_of(move)) for move in moves],
+        }
+        text = f"{slider.path:44}"
+        for name, calls in ways.items():
+            found = [spent_ms(call) for call in calls]
+            spent[name] += found
+            text += f"{statistics.median(found):10.0f}"
+        print(text)
+    for name, found in spent.items():
+        tenth = statistics.quantiles(found, n=10)[-1]
+        print(f"{name}: median {statistics.median(found):.0f} ms, 90 % within {tenth:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         cluster=cluster,
         checkpoint=checkpoint,
         modes=reports,
-        delivered_read_share=case.delivered_read,
-        delivered_write_share=case.delivered_write,
+        delivered_read_share=case.delivered_read_share,
+        delivered_write_share=case.delivered_write_share,
         rules=(
             *(_law_row(sizing, mode) for mode in reports),
             *(_nameplate_row(sizing, rule) for rule in (*VENDOR_RULES.values(), *own)),
@@ -318,7 +318,7 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
     read, write, case = sizing.read_demand_gb_per_s, row.write_demand_gb_per_s, sizing.case
     rows: tuple[ApplianceRow, ...] = ()
     if write is not None:
-        nameplate_gb_per_s = read / case.delivered_read, write / case.delivered_write
+        nameplate_gb_per_s = read / case.delivered_read_share, write / case.delivered_write_share
         rows = _appliance_rows(sizing, nameplate_gb_per_s, write, row.write_volume_tb_per_day)
     return RuleRow(
         rule=mode.law,
@@ -337,12 +337,12 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
 def _nameplate_row(sizing: Sizing, rule: BandwidthRule) -> RuleRow:
     case, job, cluster = sizing.case, sizing.job, sizing.cluster
     read, write = rule_demand(rule, cluster.gpus_bought)
-    delivered_read = min(case.delivered_read * read, cluster.client_read_gb_per_s)
-    delivered_write = min(case.delivered_write * write, cluster.client_write_gb_per_s)
+    delivered_read = min(case.delivered_read_share * read, cluster.client_read_gb_per_s)
+    delivered_write = min(case.delivered_write_share * write, cluster.client_write_gb_per_s)
     mode, interval_s, runs = _best_run(sizing, delivered_read, delivered_write)
     lasting_s = interval_s or _policy_interval_s(job, job.modes[0], cluster.mtti_s)
     volume = write_volume_tb_per_day(job.checkpoint_gb, lasting_s)
-    reads = max(read, sizing.read_demand_gb_per_s / case.delivered_read)
+    reads = max(read, sizing.read_demand_gb_per_s / case.delivered_read_share)
     return RuleRow(
         rule=rule.name,
         group=rule.family,

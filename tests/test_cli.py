@@ -213,7 +213,7 @@ def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_p
     assert (ran.code, ran.err) == (3, "")
     assert "(no plan)" in ran.out
     assert re.search(r"- capital budget 12 MUSD \(tight\.yaml:\d+\)\n", ran.out)
-    assert "`budget.capex` from 12 MUSD to " in ran.out
+    assert "budget.capex from 12 MUSD to " in ran.out
     assert max(map(len, ran.out.splitlines())) <= 100
     as_json = run("solve", "tight.yaml", "--json")
     plan = Plan.model_validate_json(as_json.out)

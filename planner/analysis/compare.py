@@ -306,7 +306,11 @@ def _figures(plan: Plan) -> Facts:
     losses: Facts = {}
     for name in Loss.model_fields:
         figure = FIGURES[f"loss.{name}"]
-        losses[figure.name] = f"lost to {figure.label}", figure.unit, job and job.losses.get(name)
+        losses[figure.name] = (
+            f"lost to {figure.label}",
+            figure.unit,
+            job.losses.get(name) if job else None,
+        )
     found = _fields(totals, "gpus") | _fields(job, "gpus_used") | _fields(totals, _TOTALS)
     return found | _fields(job, _RUN) | losses | _fields(totals, _MONEY)
 

@@ -462,8 +462,8 @@ def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
     )
 
 
-Rival = tuple[Forced, Best]
-"""The best plan with another vendor or type, as a row and as found."""
+Rival = tuple[Forced, Run | None]
+"""The best plan with another vendor or type, as a row and as it runs."""
 
 
 def _rival_plan(prober: Prober, other: Other) -> Rival:
@@ -471,11 +471,12 @@ def _rival_plan(prober: Prober, other: Other) -> Rival:
     named["setting"] = tuple(change.setting for change in other.changes)
     best = prober.variants.best(other.changes, ties=True)
     if best.case is None or best.impossible:
-        return Forced(**named, outcome="no_plan", reason=best.reason or NO_PLAN), best
+        return Forced(**named, outcome="no_plan", reason=best.reason or NO_PLAN), None
     if best.run is None or best.value is None:
-        return Forced(**named, outcome="not_found", reason=LATE), best
-    loss = prober.loss(best.value)
-    return Forced(**named, outcome="plan", value=best.value, loss=loss), best
+        return Forced(**named, outcome="not_found", reason=LATE), None
+    loss, extra_usd = prober.loss(best.value), prober.extra_usd(best.case, best.run)
+    named |= {"value": best.value, "loss": loss, "extra_capex_usd": extra_usd}
+    return Forced(**named, outcome="plan"), best.run
 
 
 def _items(
@@ -494,13 +495,10 @@ def _items(
             continue
         if bound is not None:
             least = max(least, prober.loss(natural(case.objective, bound)))
-        most, extra_usd = None, None
-        for row, best in rivals:  # the best known plan that holds the item
-            if row.loss is None or best.run is None or not best.run.units.get(name):
-                continue
-            if most is None or row.loss < most:
-                most, extra_usd = row.loss, prober.extra_usd(best.case or case, best.run)
-        yield _placed(prober, name, least, most, extra_usd)
+        holding = [row for row, run in rivals if run is not None and run.units.get(name)]
+        best = min(holding, key=lambda row: row.loss or 0.0, default=None)
+        known = (None, None) if best is None else (best.loss, best.extra_capex_usd)
+        yield _placed(prober, name, least, *known)
     for name, why in case.not_considered:
         yield _item(prober, name, "left_out", reason=why, asked=name in asked)
 

@@ -35,7 +35,7 @@ def cap(case: Case, offer: Offer) -> int:
     elif isinstance(offer, Storage):
         most, each = (
             limits["most_write_gb_per_s"],
-            case.delivered_write * offer.nameplate_write_gb_per_s,
+            case.delivered_write_share * offer.nameplate_write_gb_per_s,
         )
         bounds += [] if most is None or each <= 0 else [most / each]
     least = min(bounds)
@@ -101,20 +101,22 @@ def unlimited(case: Case, offer: Offer) -> int:
 def _storage_demands(case: Case, offer: Storage) -> list[float]:
     """Units of a storage item alone that each demand requires."""
     job, rule = case.job, case.rule
-    read = [job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read]
-    write = [(case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write]
+    read = [job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read_share]
+    write = [(case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write_share]
     if rule is not None:
         read.append(job.gpus_min / rule.per_gpus * rule.nameplate_read_gb_per_s)
         write.append(job.gpus_min / rule.per_gpus * rule.nameplate_write_gb_per_s)
     if job.max_restore_s is not None:
-        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
+        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read_share
         terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
         read += [(a + c * job.gpus_min) * once for a, c in terms]
     if job.interval.high_s > 0:
         share = min(job.max_overlap, job.max_blocking)
-        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
+        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write_share)
     demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
-    demands += [(need, offer.nameplate_read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
+    demands += [
+        (need, offer.nameplate_read_gb_per_s or offer.bulk_nameplate_read_gb_per_s) for need in read
+    ]
     demands += [(need, offer.nameplate_write_gb_per_s) for need in write]
     return [need / each for need, each in demands if each > 0]
 

@@ -353,6 +353,8 @@ def _add_compute(
     links = tuple((float(ports), name) for _, name in amount)
     if design.manager_ports:
         links = (*links, (float(design.manager_ports), f"{prefix}.any"))
+    most = builder.most(amount)
+    sizes = compute_sizes(design, most)
     fabric = Fabric(
         network="compute",
         switch=key.switch,
@@ -360,12 +362,13 @@ def _add_compute(
         prefix=prefix,
         amount=amount,
         links=links,
-        sizes=compute_sizes(design, builder.most(amount)),
+        sizes=sizes,
         planes=design.planes,
         radix=design.radix,
         parts_per_port=1,
         ports_per_amount=ports,
         oversubscription=design.oversubscription,
+        largest=bool(sizes) and sizes[-1].capacity < most,
         design=design,
     )
     link, role = group.link or NO_LINK, WORDS["compute"]
@@ -425,7 +428,10 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: Ethern
     design = PortDesign(
         fabric.radix, fabric.parts_per_port, asked.oversubscription, asked.min_switches
     )
-    fabric = replace(fabric, sizes=port_sizes(design, builder.most(fabric.amount)))
+    most = builder.most(fabric.amount)
+    sizes = port_sizes(design, most)
+    largest = bool(sizes) and sizes[-1].capacity < most
+    fabric = replace(fabric, sizes=sizes, largest=largest)
     _add_tree(builder, fabric, base.link or NO_LINK, fitted=False)
     builder.need(item.id, 1.0, f"{network}.switches", WORDS[network])
     if network == "storage":

@@ -323,7 +323,9 @@ def _over_term(*parts: Part) -> tuple[Part, ...]:
     """Yearly amounts over the term, discounted."""
 
     def scaled(part: Part) -> Part:
-        return Part(lambda item, rates: part.adds(item, rates) * rates.factor, part.bought)
+        return Part(
+            lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought
+        )
 
     return tuple(scaled(part) for part in parts)
 

@@ -140,18 +140,18 @@ class Segment:
 
     low: int
     high: int
-    read_at_low: float
-    read_slope: float
-    write_at_low: float
-    write_slope: float
+    read_at_low_gb_per_s: float
+    read_slope_gb_per_s: float
+    write_at_low_gb_per_s: float
+    write_slope_gb_per_s: float
 
 
 @dataclass(frozen=True)
 class Storage(Offer):
     """A storage item; nameplate bandwidth of a unit, or by ``segments`` of a table.
 
-    A unit takes ``burst_gb_per_s`` until ``buffer_gb`` is full, and empties it at the sustained
-    rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
+    A unit takes ``burst_nameplate_gb_per_s`` until ``buffer_gb`` is full, and empties it at the
+    sustained rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
     """
 
     family: str
@@ -162,8 +162,8 @@ class Storage(Offer):
     units_lost: float
     segments: tuple[Segment, ...]
     bulk_tb: float = 0.0
-    bulk_read_gb_per_s: float = 0.0
-    burst_gb_per_s: float = 0.0
+    bulk_nameplate_read_gb_per_s: float = 0.0
+    burst_nameplate_gb_per_s: float = 0.0
     buffer_gb: float = 0.0
 
     @property
@@ -219,7 +219,10 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
         return item.nameplate_read_gb_per_s * working, item.nameplate_write_gb_per_s * working
     first = item.segments[0]
     if working < first.low:
-        return first.read_at_low * working / first.low, first.write_at_low * working / first.low
+        return (
+            first.read_at_low_gb_per_s * working / first.low,
+            first.write_at_low_gb_per_s * working / first.low,
+        )
     return _bandwidth_by_table(item, working)
 
 
@@ -235,14 +238,17 @@ def _bandwidth_by_table(item: Storage, units: float) -> tuple[float, float]:
 
 def _bandwidth_on_piece(piece: Segment, units: float) -> tuple[float, float]:
     over = units - piece.low
-    read = piece.read_at_low + piece.read_slope * over
-    return read, piece.write_at_low + piece.write_slope * over
+    read = piece.read_at_low_gb_per_s + piece.read_slope_gb_per_s * over
+    return read, piece.write_at_low_gb_per_s + piece.write_slope_gb_per_s * over
 
 
 def ends(item: Storage) -> list[tuple[int, float, float]]:
     """(units, read, write) at the ends of a table's pieces; between them it is straight."""
     last = item.segments[-1]
-    rows = [(piece.low, piece.read_at_low, piece.write_at_low) for piece in item.segments]
+    rows = [
+        (piece.low, piece.read_at_low_gb_per_s, piece.write_at_low_gb_per_s)
+        for piece in item.segments
+    ]
     return [*rows, (last.high, *_bandwidth_on_piece(last, last.high))]
 
 
@@ -263,5 +269,13 @@ def with_loss(item: Storage) -> tuple[Segment, ...]:
             pieces.append(piece)
         for low, high in itertools.pairwise(rising):
             read, write = _bandwidth_on_piece(piece, low)
-            pieces.append(replace(piece, low=low, high=high, read_at_low=read, write_at_low=write))
+            pieces.append(
+                replace(
+                    piece,
+                    low=low,
+                    high=high,
+                    read_at_low_gb_per_s=read,
+                    write_at_low_gb_per_s=write,
+                )
+            )
     return tuple(pieces)

@@ -287,7 +287,7 @@ class Job:
     derived_stall: bool = False
     levels: Levels | None = None
     repair: Repair | None = None
-    lost_time: float = 0.0
+    lost_time_share: float = 0.0
     bulk_needed_tb: float = 0.0
 
     @property
@@ -298,7 +298,7 @@ class Job:
     @property
     def progress(self) -> float:
         """Share of the time between restarts that makes progress."""
-        return 1.0 - self.lost_time
+        return 1.0 - self.lost_time_share
 
     @property
     def longest_local_restart_s(self) -> float:

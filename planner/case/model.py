@@ -200,7 +200,8 @@ class Fabric:
 
     ``amount``: terms of the endpoints, systems (compute) or port parts; each stands for
     ``ports_per_amount`` ports (out of band: those that one switch can serve). ``links``: terms of
-    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute).
+    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute). The last
+    size may be the ``largest`` that its switches make.
     """
 
     network: NetworkName
@@ -215,6 +216,7 @@ class Fabric:
     parts_per_port: int
     ports_per_amount: int
     oversubscription: float
+    largest: bool = False
     design: ComputeDesign | None = None
 
 
@@ -325,13 +327,13 @@ NEEDS_GOODPUT = frozenset(
 class Rates:
     """Cost of a year: energy per kW at the meter, colocation per kW of IT power.
 
-    ``factor``: years of running costs that count in the TCO, discounted.
+    ``discounted_years``: of running costs, as they count in the TCO.
     """
 
     energy_usd_per_kw_year: float
     colocation_usd_per_kw_year: float
     years: float
-    factor: float
+    discounted_years: float
 
     @property
     def hours(self) -> float:
@@ -376,8 +378,8 @@ class Case:
     job: Job
     limits: Limits
     objective: ObjectiveName
-    delivered_read: float
-    delivered_write: float
+    delivered_read_share: float
+    delivered_write_share: float
     max_families: int
     tolerate_down: int
     rule: BandwidthRule | None
@@ -498,7 +500,9 @@ class Case:
     @cached_property
     def bursts(self) -> bool:
         """True if some storage takes checkpoints in bursts; not where units may be down."""
-        return self.tolerate_down == 0 and any(item.burst_gb_per_s for item in self.storage)
+        return self.tolerate_down == 0 and any(
+            item.burst_nameplate_gb_per_s for item in self.storage
+        )
 
     def bought(self, units: Mapping[str, int]) -> list[Storage]:
         """The storage of a purchase, in the order of the case."""
@@ -512,8 +516,8 @@ class Case:
     def in_bulk(self, units: Mapping[str, int]) -> tuple[float, float]:
         """Capacity (TB) and delivered read bandwidth (GB/s) of the bulk tier."""
         items = [(item, units.get(item.id, 0)) for item in self.storage if item.is_bulk]
-        read = sum(item.bulk_read_gb_per_s * count for item, count in items)
-        return sum(item.bulk_tb * count for item, count in items), self.delivered_read * read
+        read = sum(item.bulk_nameplate_read_gb_per_s * count for item, count in items)
+        return sum(item.bulk_tb * count for item, count in items), self.delivered_read_share * read
 
     # Ways and compute fabrics.
 

@@ -72,8 +72,8 @@ def resolve(inputs: Inputs) -> Case:
         job=_job(problem, systems),
         limits=limits_of(problem),
         objective=problem.objective.name,
-        delivered_read=problem.storage.delivered_fraction.read,
-        delivered_write=problem.storage.delivered_fraction.write,
+        delivered_read_share=problem.storage.delivered_fraction.read,
+        delivered_write_share=problem.storage.delivered_fraction.write,
         max_families=problem.storage.max_families,
         tolerate_down=problem.storage.tolerate_down,
         rule=_rule(problem),
@@ -216,7 +216,7 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
             units_lost=0.0,
             segments=(),
             bulk_tb=usable,
-            bulk_read_gb_per_s=read,
+            bulk_nameplate_read_gb_per_s=read,
         )
     rows = item.sizes.rows if item.sizes else ()
     sustained = max((row.write / row.units for row in rows), default=write)
@@ -232,7 +232,7 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
         segments=segments(item.sizes) if item.sizes else (),
-        burst_gb_per_s=burst.value if burst and takes_bursts else 0.0,
+        burst_nameplate_gb_per_s=burst.value if burst and takes_bursts else 0.0,
         buffer_gb=(burst.value - sustained) * window.value
         if burst and window and takes_bursts
         else 0.0,
@@ -301,7 +301,7 @@ def _rates(problem: Problem) -> Rates:
         energy_usd_per_kw_year=HOURS_PER_YEAR * term.electricity_usd_per_kwh,
         colocation_usd_per_kw_year=12.0 * term.colocation_usd_per_kw_month,
         years=term.years,
-        factor=discounted_years(0.0, term.years, term.discount_rate),
+        discounted_years=discounted_years(0.0, term.years, term.discount_rate),
     )
 
 
@@ -387,7 +387,7 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         derived_stall=checkpoint.stall_s == "derived",
         levels=_levels(job),
         repair=_repair(job),
-        lost_time=job.lost_share,
+        lost_time_share=job.lost_share,
     )
 
 

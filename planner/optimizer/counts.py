@@ -368,8 +368,8 @@ class Bandwidth:
             part = rows.number(f"units_{name}", float(piece.high))
             rows.row(f"piece_{name}_low", part - float(piece.low) * flag >= 0.0)
             rows.row(f"piece_{name}_high", part - float(piece.high) * flag <= 0.0)
-            at_low = piece.read_at_low, piece.write_at_low
-            slopes = piece.read_slope, piece.write_slope
+            at_low = piece.read_at_low_gb_per_s, piece.write_at_low_gb_per_s
+            slopes = piece.read_slope_gb_per_s, piece.write_slope_gb_per_s
             plates.append(_along(piece, at_low, slopes, flag, part))
             if down:
                 left.append(_along(piece, *_degraded_line(item, piece), flag, part))
@@ -390,14 +390,14 @@ class Bandwidth:
 
     def delivered(self, sides: Sides) -> Sides:
         """Delivered (read, write) bandwidth of a nameplate."""
-        return self.case.delivered_read * sides[0], self.case.delivered_write * sides[1]
+        return self.case.delivered_read_share * sides[0], self.case.delivered_write_share * sides[1]
 
     @property
     def most(self) -> tuple[float, float]:
         """The most (read, write) that appliances deliver, bursts included."""
         each = [_most_nameplate(item, self.tops[item.id]) for item in self.storage]
         read, write = sum(side[0] for side in each), sum(side[1] for side in each)
-        return self.case.delivered_read * read, self.case.delivered_write * write
+        return self.case.delivered_read_share * read, self.case.delivered_write_share * write
 
 
 def _sums(sides: Iterable[Sides]) -> Sides:
@@ -431,12 +431,18 @@ def _degraded_line(
 
 def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
     """Largest (read, write) bandwidth within a number of units, bursts included, GB/s."""
-    burst = item.burst_gb_per_s * units
+    burst = item.burst_nameplate_gb_per_s * units
     if not item.segments:
         return item.nameplate_read_gb_per_s * units, max(
             item.nameplate_write_gb_per_s * units, burst
         )
     spans = [(piece, piece.high - piece.low) for piece in item.segments]
-    read = max(max(p.read_at_low, p.read_at_low + p.read_slope * n) for p, n in spans)
-    write = max(max(p.write_at_low, p.write_at_low + p.write_slope * n) for p, n in spans)
+    read = max(
+        max(p.read_at_low_gb_per_s, p.read_at_low_gb_per_s + p.read_slope_gb_per_s * n)
+        for p, n in spans
+    )
+    write = max(
+        max(p.write_at_low_gb_per_s, p.write_at_low_gb_per_s + p.write_slope_gb_per_s * n)
+        for p, n in spans
+    )
     return read, max(write, burst)

@@ -125,8 +125,12 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
         takes += [-way.tflops_per_gpu for way in offer.ways]
     elif isinstance(offer, Storage):
         takes += [-offer.nameplate_read_gb_per_s, -offer.nameplate_write_gb_per_s, -offer.usable_tb]
-        takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]
-        takes += [-offer.burst_gb_per_s, -offer.buffer_gb]
+        takes += [
+            -(offer.endurance_tb_per_day or 0.0),
+            -offer.bulk_tb,
+            -offer.bulk_nameplate_read_gb_per_s,
+        ]
+        takes += [-offer.burst_nameplate_gb_per_s, -offer.buffer_gb]
     return takes
 
 

@@ -195,7 +195,7 @@ class BestUse(Work):
         port, part = self.client_read[team] * factor, self.more_read[team] * factor
         for once, each, stored in asked:
             # once + each * gpus <= gives + more * gpus; a system used in part has its port, too
-            whole = self.case.delivered_read * stored * (1 + TOLERANCE)
+            whole = self.case.delivered_read_share * stored * (1 + TOLERANCE)
             sides = [(whole, 0.0), (part, port / self.usable[team])]
             for gives, more in sides:
                 with np.errstate(divide="ignore", invalid="ignore"):

@@ -200,7 +200,7 @@ class Columns:
     def _counts(self, name: str, offer: Offer) -> float:
         stores = isinstance(offer, Storage)
         if name == WRITTEN:
-            return self.case.delivered_write * least_write(offer) if stores else 0.0
+            return self.case.delivered_write_share * least_write(offer) if stores else 0.0
         by_name = {
             "units": 1.0,
             "names": name_weight(offer.id),

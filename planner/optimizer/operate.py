@@ -224,7 +224,7 @@ class _Single:
             ways=tuple(way.id for _, way in self.running),
             delivered_write_gb_per_s=at(flow.write),
             delivered_read_gb_per_s=at(flow.read),
-            data_gb_per_s=min(self.case.delivered_read * at(stores.read), client_data),
+            data_gb_per_s=min(self.case.delivered_read_share * at(stores.read), client_data),
             degraded_write_gb_per_s=at(flow.degraded_write),
             degraded_read_gb_per_s=at(flow.degraded_read),
             client_write_gb_per_s=at(ports.write * stores.write_factor),
@@ -339,13 +339,13 @@ def amount(case: Case, run: Run, name: str) -> float:
 
 def recovery_s(case: Case, units: Mapping[str, int]) -> float:
     """The shortest interval in which buffers of bursts are empty again, s; 0 without."""
-    sustained = case.delivered_write * _first_figure(stored_of(case, units).sustained)
+    sustained = case.delivered_write_share * _first_figure(stored_of(case, units).sustained)
     return case.job.checkpoint_gb / sustained if case.bursts and sustained > 0.0 else 0.0
 
 
 def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """The training data that flash takes from the bulk tier beside checkpoints, GB/s."""
-    write = case.delivered_write * _first_figure(stored_of(case, units).sustained)
+    write = case.delivered_write_share * _first_figure(stored_of(case, units).sustained)
     return case.job.staged_share * write
 
 

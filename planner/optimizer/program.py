@@ -366,8 +366,8 @@ class Program(Rows):
         held = lpSum(item.bulk_tb / needed * self.units[item.id] for item in bulk)
         self.row("bulk_capacity", held >= 1.0)
         if each > 0.0:
-            read = lpSum(item.bulk_read_gb_per_s * self.units[item.id] for item in bulk)
-            self.row("bulk_read", self.case.delivered_read * read - each * self.gpus >= 0.0)
+            read = lpSum(item.bulk_nameplate_read_gb_per_s * self.units[item.id] for item in bulk)
+            self.row("bulk_read", self.case.delivered_read_share * read - each * self.gpus >= 0.0)
             _, write = self.bandwidth.delivered(self.bandwidth.total)
             self.row("staging", self.job.staged_share * write - each * self.gpus >= 0.0)
 
@@ -519,12 +519,12 @@ class Program(Rows):
     def bursts(self, at: Point, remote_interval_s: float) -> None:
         """With D = S/B*:  eta D sum_k burst_k x_k >= S,  eta sum_k (buffer_k + D write_k) x_k >= S,
         eta I sum_k write_k x_k >= S: buffers take a checkpoint, and are empty by the next."""
-        share, size_gb = self.case.delivered_write, self.job.checkpoint_gb
+        share, size_gb = self.case.delivered_write_share, self.job.checkpoint_gb
         sustained = self.bandwidth.total[1]
         buffers = lpSum(i.buffer_gb * at.write / size_gb * self.units[i.id] for i in self.storage)
         burst = lpSum(
-            item.burst_gb_per_s * self.units[item.id]
-            if item.burst_gb_per_s
+            item.burst_nameplate_gb_per_s * self.units[item.id]
+            if item.burst_nameplate_gb_per_s
             else self.bandwidth.nameplate[item.id][1]
             for item in self.storage
         )

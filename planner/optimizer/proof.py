@@ -280,9 +280,11 @@ def needed_products(case: Case, answer: Certificate) -> Case:
     """The case without products that another covers, of a long price list, and without bursts
     where the plan's storage has none: useful work is not concave with them."""
     runs = [run for run in (answer.operation, answer.untouched) if run is not None]
-    bursting = {item.id for item in case.storage if item.burst_gb_per_s}
+    bursting = {item.id for item in case.storage if item.burst_nameplate_gb_per_s}
     if case.bursts and not any(run.units[name] for run in runs for name in bursting):
-        plain = (replace(item, burst_gb_per_s=0.0, buffer_gb=0.0) for item in case.storage)
+        plain = (
+            replace(item, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for item in case.storage
+        )
         case = replace(case, storage=tuple(plain))
     few = without_dominated(case)
     known = {offer.id for offer in few.offers()}

@@ -238,9 +238,9 @@ class Space:
     def _gives(item: Storage) -> tuple[float, ...]:
         """The most that a unit of an item provides, by ``GOODS``."""
         endured = min(endurance_tb_per_day(item), ENDLESS)
-        bulk = (item.bulk_read_gb_per_s, item.bulk_tb)
+        bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
         read, write = most_each(item)
-        burst = (item.burst_gb_per_s or write, item.buffer_gb)
+        burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
         units = float(not item.is_bulk)
         return (read, write, item.usable_tb, endured, units, *bulk, *burst)
 
@@ -369,7 +369,7 @@ class Space:
         written = np.zeros(stores.shape[1])
         for item, units in zip(self.case.storage, stores, strict=True):
             written += nameplates(item, units.astype(float))[1] * (units > 0)
-        return np.asarray(self.case.delivered_write * written)
+        return np.asarray(self.case.delivered_write_share * written)
 
     def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
         """Consumption of purchases by rounding up alone: more may take so much less than each by

@@ -67,8 +67,8 @@ def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     few = left < first.low
     read, write = nameplates(item, np.maximum(left, first.low))
     return (
-        np.where(few, first.read_at_low * left / first.low, read),
-        np.where(few, first.write_at_low * left / first.low, write),
+        np.where(few, first.read_at_low_gb_per_s * left / first.low, read),
+        np.where(few, first.write_at_low_gb_per_s * left / first.low, write),
     )
 
 
@@ -87,13 +87,15 @@ def stored(case: Case, counts: Counts) -> Stores:
         item, units = case.storage[row], counts[row].astype(float)
         some = units > 0
         if item.is_bulk:
-            bulk_read += item.bulk_read_gb_per_s * units
+            bulk_read += item.bulk_nameplate_read_gb_per_s * units
             bulk_tb += item.bulk_tb * units
             continue
         each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
         read += each_read
         write += each_write
-        burst += item.burst_gb_per_s * units if item.burst_gb_per_s else each_write
+        burst += (
+            item.burst_nameplate_gb_per_s * units if item.burst_nameplate_gb_per_s else each_write
+        )
         buffer_gb += item.buffer_gb * units
         if case.tolerate_down:
             left = degraded(item, units)
@@ -125,7 +127,7 @@ def with_bursts(
     The bandwidth is the size over the least t with
     ``share min(burst t, buffer + sustained t) >= size``, 0 without sustained bandwidth.
     """
-    checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write
+    checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write_share
     nameplate_gb = checkpoint_gb / share
     with np.errstate(divide="ignore", invalid="ignore"):
         recovered_s = checkpoint_gb / (share * sustained)
@@ -149,8 +151,8 @@ def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
 
 def staged(case: Case, stores: Stores) -> Numbers:
     """The training data that comes from the bulk tier to flash, GB/s."""
-    write = case.job.staged_share * case.delivered_write * stores.sustained
-    return np.asarray(np.minimum(case.delivered_read * stores.bulk_read, write))
+    write = case.job.staged_share * case.delivered_write_share * stores.sustained
+    return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
 
 
 # Limits that purchases break, by name.
@@ -173,7 +175,7 @@ def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[st
     yield "capacity", stores.usable_tb < job.capacity_needed_tb * (1 - TOLERANCE)
     yield "bulk_capacity", stores.bulk_tb < job.bulk_needed_tb * (1 - TOLERANCE)
     if least is not None:
-        bought = case.delivered_write * stores.sustained
+        bought = case.delivered_write_share * stores.sustained
         yield "least_write", bought < least * (1 - TOLERANCE)
     if rule is not None:
         gpus = np.array([system.gpus for system in case.systems]) @ counts[: len(case.systems)]
@@ -279,7 +281,9 @@ def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
     most, stores = case.limits["most_write_gb_per_s"], stored_of(case, units)
     counts = _column(case, units)
     broken = []
-    if most is not None and case.delivered_write * stores.sustained[0] > most * (1 + TOLERANCE):
+    if most is not None and case.delivered_write_share * stores.sustained[0] > most * (
+        1 + TOLERANCE
+    ):
         broken.append("most_write")
     named = (*Vendors(case).broken(counts, counts), *unmet_needs(case, counts, stores))
     return broken + [name for name, flags in named if flags[0]]
@@ -300,4 +304,4 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """The write bandwidth of the storage bought, as delivered, whatever clients move."""
-    return float(case.delivered_write * stored_of(case, units).sustained[0])
+    return float(case.delivered_write_share * stored_of(case, units).sustained[0])

@@ -235,12 +235,12 @@ class Work:
         """The bandwidth that reaches the jobs; see `ports`."""
         case, stores, ports = self.case, use.stores, self.ports(use, whole=whole)
         most = ports.write * stores.write_factor, ports.read * stores.read_factor
-        write = np.minimum(case.delivered_write * stores.write, most[0])
-        read = np.minimum(case.delivered_read * stores.read, most[1])
+        write = np.minimum(case.delivered_write_share * stores.write, most[0])
+        read = np.minimum(case.delivered_read_share * stores.read, most[1])
         safe_write, safe_read = write, read
         if case.tolerate_down:
-            safe_write = np.minimum(case.delivered_write * stores.degraded_write, most[0])
-            safe_read = np.minimum(case.delivered_read * stores.degraded_read, most[1])
+            safe_write = np.minimum(case.delivered_write_share * stores.degraded_write, most[0])
+            safe_read = np.minimum(case.delivered_read_share * stores.degraded_read, most[1])
         moves: Flags = (safe_write > 0) & (safe_read > 0)
         if moves.all():
             return Flow(write, read, safe_write, safe_read, moves)
@@ -270,7 +270,7 @@ class Work:
     def arrives(self, use: Uses) -> Numbers:
         """The training data that arrives, GB/s; all systems in use read."""
         most = self.ports(use).data * use.stores.read_factor
-        arrives = np.minimum(self.case.delivered_read * use.stores.read, most)
+        arrives = np.minimum(self.case.delivered_read_share * use.stores.read, most)
         if self.case.job.bulk_needed_tb:
             arrives = np.minimum(arrives, staged(self.case, use.stores))
         return np.asarray(arrives * (1 + TOLERANCE))

@@ -87,7 +87,7 @@ def assemble(
         return figures
     value = base.objective.value
     own_lines = [line for line in bill_lines if line.parent is None]
-    facts = Facts(inputs, case, run, own_lines, job, fabrics)
+    facts = Facts(inputs, case, run, own_lines, job)
     plan = figures.model_copy(
         update={
             "next_step": None if value is None else next_step(case, run, reported, value),
@@ -162,8 +162,8 @@ def _site(inputs: Inputs, case: Case) -> Site:
         racks_limit=site.racks,
         years=term.years if term else None,
         electricity_usd_per_kwh=term.electricity_usd_per_kwh if term else None,
-        delivered_fraction_read=case.delivered_read,
-        delivered_fraction_write=case.delivered_write,
+        delivered_fraction_read=case.delivered_read_share,
+        delivered_fraction_write=case.delivered_write_share,
         fill_limit=problem.storage.fill_limit,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from planner.case import Case, resolve
@@ -22,7 +22,6 @@ from planner.optimizer.bill import bill
 from planner.schema.catalog import Link, Port, PortGroup, Switch
 from planner.schema.plan import Cable, CableEnd, CableSchedule, NetworkOfCable, Plan
 from planner.sizing.fabric import (
-    FabricSize,
     SwitchPort,
     Tree,
     free_ports,
@@ -34,8 +33,6 @@ from planner.sizing.fabric import (
 
 RU_M = 0.04445
 """A rack unit, EIA-310."""
-DAC_M, ACC_M = 2.0, 5.0
-"""Most of passive and of active copper at 800 Gb/s: NVIDIA MCP4Y10 (2 m) and MCA4J80 (5 m)."""
 MULTIMODE_M = 100.0
 """Modules that reach no further are multimode: 50 m of NVIDIA's at 400 and 800 Gb/s."""
 LATE = ("in_band", "converged", "out_of_band")
@@ -56,6 +53,8 @@ class _Device(NamedTuple):
 _Tiers = dict[str, list[_Device]]
 """Switches of one plane by tier."""
 _Devices = Mapping[str, list[_Device]]
+_Ports = tuple[list[_Device], str, float, int, str | None]
+"""Devices with a port: its name, speed in Gbit/s, number and form."""
 
 
 def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
@@ -75,8 +74,13 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
             _add_consoles(build, fabric, devices | others)
     if inputs.problem.site.floor is None:
         build.notes.append("no lengths: the problem gives no site.floor")
-    notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
-    return CableSchedule(tuple(build.cables), notes)
+    beyond = sum("beyond" in cable.medium for cable in build.cables)
+    if beyond:
+        build.notes.append(
+            f"{beyond:,} links are longer than the modules that are billed reach: they need "
+            "single-mode modules and fibres, which cost more"
+        )
+    return CableSchedule(tuple(build.cables), tuple(build.notes))
 
 
 class _Build:
@@ -94,9 +98,8 @@ class _Build:
         places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         for group in plan.racks:
             for rack in range(group.first, group.first + group.count):
-                places_of_rack = [(device.sku, device.position_ru) for device in group.devices]
-                for sku, position_ru in places_of_rack:
-                    places[sku].append((rack, position_ru))
+                for device in group.devices:
+                    places[device.sku].append((rack, device.position_ru))
         self.places = {sku: iter(sorted(found)) for sku, found in places.items()}
 
     def devices(self, sku: str, count: int, role: str | None = None) -> list[_Device]:
@@ -126,10 +129,6 @@ class _Build:
             self.switches[fabric.network] += tiers[tier]
         return tiers
 
-    def extra(self, sku: str) -> int:
-        """Units of an item that the problem asks for by name."""
-        return round(self.counts.get(f"extra.{sku}", 0.0))
-
     def run(
         self,
         network: NetworkOfCable,
@@ -139,21 +138,17 @@ class _Build:
         """Add cables of one kind, numbered on; ``link.links`` of their links share one."""
         first = 1 + sum(cable.number for cable in self.cables[-1:])
         item = self.items[link.cable] if link is not None else None
+        sku, model, part = (
+            (None, None, None) if item is None else (item.id, item.model, item.part_number)
+        )
+        shared_by = 1 if link is None else link.links
         for count, (lower, upper) in enumerate(ends):
             length = self._length_m(lower, upper)
-            self.cables.append(
-                Cable(
-                    number=first + count // (link.links if link is not None else 1),
-                    network=network,
-                    lower=lower,
-                    upper=upper,
-                    sku=item.id if item is not None else None,
-                    model=item.model if item is not None else None,
-                    part_number=item.part_number if item is not None else None,
-                    length_m=None if length is None else math.ceil(length - 1e-9),
-                    medium=self._medium(link, lower, upper, length),
-                )
-            )
+            whole_m = None if length is None else math.ceil(length - 1e-9)
+            medium = self._medium(link, upper, length)
+            number = first + count // shared_by
+            cable = Cable(number, network, lower, upper, sku, model, part, whole_m, medium)
+            self.cables.append(cable)
 
     def _length_m(self, lower: CableEnd, upper: CableEnd) -> float | None:
         """Run between two ends, m; None without a floor, or where one has no place.
@@ -177,9 +172,7 @@ class _Build:
         across += abs(place - other_place) * floor.rack_width_m
         return (across + up_ru * RU_M + 2.0 * floor.riser_m) * (1.0 + floor.slack)
 
-    def _medium(
-        self, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
-    ) -> str:
+    def _medium(self, link: Link | None, upper: CableEnd, length: float | None) -> str:
         """Medium of a run of that length, or why a named part does not reach."""
         named = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
         ends = [self.items[name] for name in named]
@@ -187,8 +180,6 @@ class _Build:
             return "copper"
         if not ends or length is None:
             return "as billed"
-        if lower.rack == upper.rack and length <= ACC_M:
-            return "DAC" if length <= DAC_M else "ACC"
         reach = min(end.reach.value if end.reach is not None else math.inf for end in ends)
         if length > reach:
             return f"single mode: beyond {reach:g} m"
@@ -201,14 +192,15 @@ class _Build:
 def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
     """Extras, parts of clusters and management switches by item."""
     network, devices = build.inputs.problem.network, {}
-    of_clusters: defaultdict[str, int] = defaultdict(int)
+    counts: defaultdict[str, int] = defaultdict(int)
+    for sku in build.inputs.problem.extras:
+        counts[sku] += _extras(build, sku)
     for family in build.inputs.families:
         for part in family.cluster.parts if family.cluster is not None else ():
-            count = build.counts.get(f"cluster.{family.id}.{part.item}", 0.0)
-            of_clusters[part.item] += round(count)
-    for sku in sorted({*build.inputs.problem.extras, *of_clusters}):
+            counts[part.item] += round(build.counts.get(f"cluster.{family.id}.{part.item}", 0.0))
+    for sku, count in sorted(counts.items()):
         if build.items[sku].category not in ("gpu_system", "storage"):
-            devices[sku] = build.devices(sku, build.extra(sku) + of_clusters[sku])
+            devices[sku] = build.devices(sku, count)
     if network.out_of_band is not None:
         count = round(build.counts["out_of_band.switches"])
         managing = build.devices(network.out_of_band.switch, count, "out-of-band-switch")
@@ -216,26 +208,9 @@ def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
     return devices
 
 
-def _too_long(build: _Build) -> Iterator[str]:
-    beyond = [cable for cable in build.cables if "beyond" in cable.medium]
-    if beyond:
-        yield (
-            f"{len(beyond):,} links are longer than the modules that are billed reach: they need "
-            "single-mode modules and fibres, which cost more"
-        )
-
-
-def _unlike_the_bill(build: _Build, plan: Plan) -> Iterator[str]:
-    """Lines of cables whose number in place is another one in the schedule."""
-    pulled: defaultdict[str, set[int]] = defaultdict(set)
-    for cable in build.cables:
-        if cable.sku is not None:
-            pulled[cable.sku].add(cable.number)
-    for line in plan.lines:
-        count = len(pulled[line.sku])
-        if build.items[line.sku].category == "cable" and count != line.quantity:
-            if line.sku not in build.inputs.problem.extras:
-                yield f"the bill has {line.quantity:,} of {line.model}, the schedule {count:,}"
+def _extras(build: _Build, sku: str) -> int:
+    """Units of an item that the problem asks for by name."""
+    return round(build.counts.get(f"extra.{sku}", 0.0))
 
 
 # Compute.
@@ -300,33 +275,12 @@ def _add_between(
 
 
 class _Plug(NamedTuple):
-    """A port that is plugged into an Ethernet fabric."""
+    """A port that is plugged into an Ethernet fabric, with its order among those of a speed."""
 
     order: int
-    device: _Device
-    label: str
+    end: CableEnd
     group: PortGroup
-    parts: int
     form: str
-
-
-@dataclass
-class _Leaves:
-    """Leaves of one ratio, and the parts of their ports that are taken."""
-
-    switches: list[_Device]
-    down: int
-    up: int
-    taken: int = 0
-
-    def take(self, parts: int, per_port: int) -> CableEnd | None:
-        """The next port of a number of parts, None where all are taken."""
-        self.taken = -(-self.taken // parts) * parts
-        port, part = divmod(self.taken, per_port)
-        leaf, place = divmod(port, self.down)
-        self.taken += parts
-        sub = f"/{part // parts + 1}" if parts < per_port else ""
-        return self.switches[leaf].port(f"{place + 1}{sub}") if leaf < len(self.switches) else None
 
 
 def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
@@ -335,24 +289,34 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
     So the ports of a device are on different leaves as far as leaves go.
     """
     switch = build.items[fabric.switch].switch
-    assert switch is not None
-    base = base_group(switch)
     size = smallest(fabric.sizes, round(total(fabric.amount, build.counts)))
     if size is None:
         return
-    leaves = _leaves(build, fabric, base, size)
+    assert switch is not None
+    base, panel = base_group(switch), parts_per_panel(switch)
+    down = base.count
+    if size.tree.leaves > 1:
+        down, _ = split_ports(base.count, fabric.oversubscription)
+    role = f"{fabric.network.replace('_', '-')}-leaf"
+    leaves = build.devices(fabric.switch, size.tree.leaves, role)
+    build.switches[fabric.network] += leaves
     by_kind: defaultdict[tuple[float, str], list[tuple[CableEnd, CableEnd]]] = defaultdict(list)
     links: dict[tuple[float, str], Link | None] = {}
-    short = 0
+    taken = short = 0  # parts of the ports of all leaves
     plugs = _plugs(build, fabric, switch, devices)
-    for plug in sorted(plugs, key=lambda p: (-p.parts, p.form, p.order)):
-        upper = leaves.take(plug.parts, fabric.parts_per_port)
-        if upper is None:
+    for plug in sorted(plugs, key=lambda p: (p.group.count, p.form, p.order)):
+        parts = panel // plug.group.count
+        taken = -(-taken // parts) * parts
+        port, part = divmod(taken, fabric.parts_per_port)
+        leaf, place = divmod(port, down)
+        taken += parts
+        if leaf >= len(leaves):
             short += 1
             continue
+        sub = f"/{part // parts + 1}" if parts < fabric.parts_per_port else ""
         kind = plug.group.speed_gbit_per_s, plug.form
         links[kind] = plug.group.made_for(plug.form) or plug.group.link
-        by_kind[kind].append((plug.device.port(plug.label), upper))
+        by_kind[kind].append((plug.end, leaves[leaf].port(f"{place + 1}{sub}")))
     for kind, ends in by_kind.items():
         build.run(fabric.network, links[kind], ends)
     if short:
@@ -360,67 +324,39 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
             f"{short} ports of the {fabric.network} fabric find no port of their speed"
         )
     tiers = build.tiers(fabric, replace(size.tree, leaves=0), fabric.network)
-    between = [*switch_links(size.tree, leaves.down, size.tree.leaves)]
-    _add_between(build, fabric, base, [(tiers | {"leaf": leaves.switches}, between)])
-
-
-def _leaves(build: _Build, fabric: Fabric, base: PortGroup, size: FabricSize) -> _Leaves:
-    down, up = base.count, 0
-    if size.tree.leaves > 1:
-        down, up = split_ports(base.count, fabric.oversubscription)
-    role = f"{fabric.network.replace('_', '-')}-leaf"
-    leaves = _Leaves(build.devices(fabric.switch, size.tree.leaves, role), down, up)
-    build.switches[fabric.network] += leaves.switches
-    return leaves
+    between = [*switch_links(size.tree, down, size.tree.leaves)]
+    _add_between(build, fabric, base, [(tiers | {"leaf": leaves}, between)])
 
 
 def _plugs(build: _Build, fabric: Fabric, switch: Switch, devices: _Devices) -> Iterator[_Plug]:
-    """Yield the ports that are plugged in, with their order among those of a speed."""
-    network = build.inputs.problem.network
+    """Yield the ports that are plugged in: of offers, of named extras in-band, uplinks."""
     names = ("storage", "in_band") if fabric.network == "converged" else (fabric.network,)
-    for device, label, port in _device_ports(build, names, devices):
-        yield from _plugs_of(switch, device, label, port.speed_gbit_per_s, port.count, port.form)
-    oob = network.out_of_band
-    if oob is not None and "in_band" in names:
-        managing = build.items[oob.switch].switch
-        assert managing is not None
-        speed = base_group(managing).speed_gbit_per_s
-        for device in devices.get("out_of_band.switches", ()):
-            yield from _plugs_of(switch, device, "uplink", speed, oob.uplinks)
-
-
-def _device_ports(
-    build: _Build, names: tuple[str, ...], devices: _Devices
-) -> Iterator[tuple[_Device, str, Port]]:
-    """Yield devices with their ports: of offers, and of named extras those in-band."""
-    offered = {offer.id for offer in build.case.offers()}
-    extras = build.inputs.problem.extras
+    offered, extras = {offer.id for offer in build.case.offers()}, build.inputs.problem.extras
+    oob, ports = build.inputs.problem.network.out_of_band, list[_Ports]()
     for sku, every in devices.items():
         for name in names if sku in build.items else ():
             port: Port | None = getattr(build.items[sku].ports, name)
             plugged = every if sku in offered else []
             if sku in extras and sku not in offered and name == "in_band":
-                plugged = every[: build.extra(sku)]
-            for device in plugged if port is not None else ():
-                assert port is not None
-                yield device, name.replace("_", "-"), port
-
-
-def _plugs_of(
-    switch: Switch,
-    device: _Device,
-    label: str,
-    speed: float,
-    count: int,
-    form: str | None = None,
-) -> Iterator[_Plug]:
-    group = group_for(switch, speed, form)
-    assert group is not None
-    made, parts = group.made_for(form), parts_per_panel(switch) // group.count
-    for port in range(count):
-        order = port * 1_000_000 + (device.rack or 0 if device else 0)
-        own = made.form if made is not None else ""
-        yield _Plug(order, device, f"{label} {port + 1}", group, parts, own)
+                plugged = every[: _extras(build, sku)]
+            if port is not None:
+                speed, label = port.speed_gbit_per_s, name.replace("_", "-")
+                ports.append((plugged, label, speed, port.count, port.form))
+    if oob is not None and "in_band" in names:
+        managing = build.items[oob.switch].switch
+        assert managing is not None
+        speed = base_group(managing).speed_gbit_per_s
+        plugged = devices.get("out_of_band.switches", [])
+        ports.append((plugged, "uplink", speed, oob.uplinks, None))
+    for plugged, label, speed, count, form in ports:
+        group = group_for(switch, speed, form)
+        assert group is not None
+        made = group.made_for(form)
+        own = "" if made is None else made.form
+        for device in plugged:
+            for number in range(count):
+                order = number * 1_000_000 + (device.rack or 0)
+                yield _Plug(order, device.port(f"{label} {number + 1}"), group, own)
 
 
 # Out of band.

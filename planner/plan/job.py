@@ -168,8 +168,8 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
     running = run.kept_by_swaps * (1.0 - run.waiting)
     return {
         "goodput_understated": running * understated * job.progress,
-        "loss": Loss(**vars(parts), other=run.goodput * job.lost_time / job.progress),
-        "lost_time": job.lost_time,
+        "loss": Loss(**vars(parts), other=run.goodput * job.lost_time_share / job.progress),
+        "lost_time": job.lost_time_share,
     }
 
 
@@ -279,11 +279,11 @@ def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
 
 
 def _burst(case: Case, run: Run) -> BurstPlan | None:
-    bought, share = case.bought(run.units), case.delivered_write
-    if not case.bursts or not any(item.burst_gb_per_s for item in bought):
+    bought, share = case.bought(run.units), case.delivered_write_share
+    if not case.bursts or not any(item.burst_nameplate_gb_per_s for item in bought):
         return None
     counts = [(item, run.units[item.id]) for item in bought]
-    rates = (item.burst_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
+    rates = (item.burst_nameplate_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
     return BurstPlan(
         delivered_write_gb_per_s=share * sum(rates),
         delivered_sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],

@@ -455,7 +455,10 @@ def _sums_of_money(
     factors = inputs.once("support", case, lambda: _support_factors(case))
     support_paid = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
     running = subscriptions + spent["energy_usd_per_year"] + spent["colocation_usd_per_year"]
-    tco, hours = capex + support_paid + running * case.rates.factor, HOURS_PER_YEAR * term.years
+    tco, hours = (
+        capex + support_paid + running * case.rates.discounted_years,
+        HOURS_PER_YEAR * term.years,
+    )
     money |= {
         "energy_usd_per_year": spent["energy_usd_per_year"],
         "colocation_usd_per_year": spent["colocation_usd_per_year"],

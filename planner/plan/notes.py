@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from planner.case import Case, figures
 from planner.case.fabrics import WORDS
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.case.items import total
-from planner.case.model import Fabric
 from planner.case.ways import ASSUMED
 from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs, needs
@@ -25,15 +23,12 @@ from planner.plan.job import is_stated, ways_in_use
 from planner.schema.catalog import Item
 from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Assumption, FabricReport, LimitReport, Line, Plan, Verdict
+from planner.schema.plan import Assumption, LimitReport, Line, Plan, Verdict
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
-SUPPORT_SHARE = 0.12
-"""Support per year, as a share of capex, above which it is pointed out."""
 FAR_FROM_MEASURED = 2.0
 """GPUs in use over the GPUs of a measurement above which a scale law is missed."""
 
@@ -53,9 +48,8 @@ class Facts(NamedTuple):
     inputs: Inputs
     case: Case
     run: Run
-    lines: list[Line]
+    lines: Sequence[Line]
     job: JobPlan
-    fabrics: Sequence[FabricReport]
 
     def model(self, sku: str) -> str:
         """Model name of an item."""
@@ -64,28 +58,74 @@ class Facts(NamedTuple):
 
 def notes(facts: Facts) -> tuple[str, ...]:
     """Every note of a plan, the most important first."""
-    groups = (
-        _fabrics,
-        _prices,
-        _price_dates,
-        _rates,
-        _support,
-        _rent,
-        _job,
-        _weak_sources,
-        _idle_systems,
-        _endurance,
-        _missing_figures,
-        _liquid,
+    groups = (_ports, _prices, _rates, _money, _job, _items, _missing_figures)
+    full = full_fabric(facts)
+    more = () if full is None else (f"{full}, whatever power, racks and money allow",)
+    return (
+        *facts.inputs.warnings,
+        *more,
+        *(text for group in groups for text in group(facts)),
     )
-    return (*facts.inputs.warnings, *(text for group in groups for text in group(facts)))
 
 
-# Objective, job and rates.
+def full_fabric(facts: Facts) -> str | None:
+    """The first fabric that is full and the largest of its switches, in words."""
+    values = bill(facts.case, facts.run.units, facts.run.ways).counts
+    for fabric in facts.case.companions.fabrics:
+        most = fabric.sizes[-1].capacity if fabric.largest else math.inf
+        if total(fabric.amount, values) > FULL_FROM * most:
+            words, switch = WORDS[fabric.network], facts.model(fabric.switch)
+            count, unit = most, "systems"
+            if fabric.design is None:
+                count, unit = most / fabric.parts_per_port, "ports"
+            return f"the {words} fabric is the largest that {switch} makes, {count:,.0f} {unit}"
+    return None
+
+
+def _ports(facts: Facts) -> Iterator[str]:
+    """Ports that no catalog states."""
+    network, known = facts.inputs.problem.network, facts.inputs.by_id
+    chosen = [known[line.sku] for line in facts.lines if line.section in ("Compute", "Storage")]
+    for name in ("storage", "in_band", "out_of_band"):
+        silent = [item.model for item in chosen if getattr(item.ports, name) is None]
+        there = getattr(network, name) or (network.converged if name == "in_band" else None)
+        if there is not None and silent:
+            words = name.replace("_", "-")
+            yield f"{words} ports missing from the catalog, counted as 0: {', '.join(silent)}"
+
+
+def _prices(facts: Facts) -> Iterator[str]:
+    """Unknown, estimated, stale and expired prices on the day of the plan; unknown lead times."""
+    bought, day = [line for line in facts.lines if line.purchased], today()
+    dear = [f"{line.purchased:,} {line.model}" for line in bought if line.price is None]
+    if dear:
+        yield f"bought, but no price is known, so the cost leaves it out: {', '.join(dear)}"
+    weak = [
+        f"{line.model} ({line.price.confidence})"
+        for line in facts.lines
+        if line.price is not None and line.price.confidence != "high"
+    ]
+    if weak:
+        yield f"prices are estimates, not quotes: {', '.join(weak)}"
+    stale, expired = dict[str, list[str]](), []
+    for line in bought:
+        if line.price is not None and is_old(line.price.date, day):
+            stale.setdefault(line.price.date, []).append(line.model)
+        until = line.price.valid_until if line.price is not None else None
+        if until is not None and latest_day(until) < day:
+            expired.append(f"{line.model} (until {until})")
+    if stale:
+        parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(stale.items()))
+        yield f"stale prices (over {OLD_MONTHS} months), request new quotes: {parts}"
+    if expired:
+        yield f"expired quotes: {', '.join(expired)}"
+    unknown = [line.model for line in bought if line.lead_time_days is None]
+    if unknown and any(line.lead_time_days is not None for line in facts.lines):
+        yield f"lead time not known, left out of the longest: {', '.join(unknown)}"
 
 
 def _rates(facts: Facts) -> Iterator[str]:
-    """Uncertainty of the training rate, of power set points and of lost time."""
+    """Uncertainty of the training rate and of lost time."""
     inputs, run, plan = facts.inputs, facts.run, facts.job
     job, types = inputs.problem.job, len(facts.case.systems)
     if job.training.mfu is not None and types > 1 and needs(inputs.problem, "rate"):
@@ -95,11 +135,11 @@ def _rates(facts: Facts) -> Iterator[str]:
         )
     for system, choice in ways_in_use(inputs, facts.case, run) if is_stated(inputs) else ():
         row, model = choice.measured, facts.model(system.id)
-        if row is not None and row.source == ASSUMED:
-            yield f"the rate of {model} is assumed: {row.note}"
+        if row is None:
             continue
-        unscaled = row is not None and job.training.scale is None
-        if row is not None and unscaled and run.gpus > FAR_FROM_MEASURED * row.gpus:
+        if row.source == ASSUMED:
+            yield f"the rate of {model} is assumed: {row.note}"
+        elif job.training.scale is None and run.gpus > FAR_FROM_MEASURED * row.gpus:
             yield (
                 f"the rate of {model} was measured on {row.gpus:,} GPUs and counts for "
                 f"{run.gpus:,} as it is; {of_job('training.scale', job.name)} takes off what "
@@ -117,9 +157,28 @@ def _rates(facts: Facts) -> Iterator[str]:
         )
 
 
+def _money(facts: Facts) -> Iterator[str]:
+    """Support of owned units; rent of the GPUs in use per useful GPU-hour."""
+    prices, money = facts.inputs.prices, facts.inputs.problem.shown_in
+    owned = [line.model for line in facts.lines if line.installed and line.sku in prices]
+    if owned and any(line.support_usd_per_year for line in facts.lines):
+        yield f"support of installed units is excluded: {', '.join(owned)}"
+    for sku in sorted(facts.run.used):
+        rent = prices[sku].rent if sku in prices else None
+        if rent is None or not facts.run.goodput:
+            continue
+        usd, low, high = (money.of(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
+        yield (
+            f"renting {facts.model(sku)} GPUs: {usd:,.2f} {money.code} per GPU-hour "
+            f"({low:,.2f} to {high:,.2f}, {rent.date}), "
+            f"{usd / facts.run.goodput:,.2f} {money.code} per useful GPU-hour at this goodput; "
+            "energy, support and building included"
+        )
+
+
 def _job(facts: Facts) -> Iterator[str]:
-    """Repair unit, and local level not tried."""
-    job, case, stated = facts.job, facts.case, facts.inputs.problem.job
+    """Repair unit, local level not tried, idle GPU systems."""
+    job, case, run, stated = facts.job, facts.case, facts.run, facts.inputs.problem.job
     trays = stated.repair is not None and stated.repair.unit == "tray"
     if trays and job.repair is not None and job.repair.unit == "system":
         yield f"repair unit is the whole {facts.model(job.gpu_type)} (catalog lists no trays)"
@@ -129,185 +188,45 @@ def _job(facts: Facts) -> Iterator[str]:
             f"the local level of checkpoints was not tried on {', '.join(without)}: missing in "
             "the catalog: local.write, local.capacity"
         )
-
-
-# Fabrics.
-
-
-def _fabrics(facts: Facts) -> Iterator[str]:
-    """Fabrics that limit a plan, and items that no fabric connects for want of stated ports."""
-    for fabric in largest_fabrics(facts):
-        most = fabric.sizes[-1].capacity
-        place, counted = "network.compute.switches", f"{most:,} systems"
-        if fabric.design is None:
-            named = "in_band" if fabric.network == "in_band" else "storage"
-            place = f"network.{named}.switch"
-            counted = f"{most / fabric.parts_per_port:,.0f} ports"
-        yield (
-            f"the {WORDS[fabric.network]} fabric is the largest that {facts.model(fabric.switch)} "
-            f"makes in three tiers: {counted}, "
-            f"whatever power, racks and money allow; more take a switch with more ports ({place})"
-        )
-    network, known = facts.inputs.problem.network, facts.inputs.by_id
-    manager = None if network.compute is None else network.compute.manager
-    for report in facts.fabrics if manager is not None and manager.ports else ():
-        switch = known[report.switch_sku].switch
-        groups = switch.ports if switch is not None and report.network == "compute" else ()
-        lowest = [g.slowest_gbit_per_s for g in groups if g.count == report.radix]
-        if manager is not None and lowest and all(lowest):
-            yield (
-                f"ports of {known[report.switch_sku].model} link none below "
-                f"{max(speed or 0.0 for speed in lowest):g} Gb/s: ask the vendor which modules "
-                f"connect the {manager.ports} links of the fabric manager"
-            )
-    chosen = [known[line.sku] for line in facts.lines if line.section in ("Compute", "Storage")]
-    for name in ("storage", "in_band", "out_of_band"):
-        silent = [item.model for item in chosen if getattr(item.ports, name) is None]
-        there = getattr(network, name) or (network.converged if name == "in_band" else None)
-        if there is not None and silent:
-            words = name.replace("_", "-")
-            yield f"{words} ports missing from the catalog, counted as 0: {', '.join(silent)}"
-
-
-def largest_fabrics(facts: Facts) -> Iterator[Fabric]:
-    """Yield the fabrics that are full, of whose switches no larger one can be made."""
-    values = bill(facts.case, facts.run.units, facts.run.ways).counts
-    for fabric in facts.case.companions.fabrics:
-        if not fabric.sizes or fabric.network == "out_of_band":
-            continue
-        most = fabric.sizes[-1].capacity
-        if total(fabric.amount, values) > FULL_FROM * most:
-            if _sizes(facts.inputs, fabric, most + 1)[-1].capacity <= most:
-                yield fabric
-
-
-def _sizes(inputs: Inputs, fabric: Fabric, amount: int) -> tuple[FabricSize, ...]:
-    """Every size of a fabric, at its oversubscription, up to an amount."""
-    ratio = fabric.oversubscription
-    if fabric.design is not None:
-        return compute_sizes(replace(fabric.design, oversubscription=ratio), amount)
-    network = inputs.problem.network
-    named = network.in_band if fabric.network == "in_band" else network.storage
-    least = 2 if named is None else named.min_switches
-    return port_sizes(PortDesign(fabric.radix, fabric.parts_per_port, ratio, least), amount)
-
-
-# The purchase.
-
-
-def _idle_systems(facts: Facts) -> Iterator[str]:
-    run, job = facts.run, facts.case.job
-    for system in facts.case.systems:
+    for system in case.systems:
         used = run.used.get(system.id, 0)
-        idle = run.units[system.id] - used - job.hot(used)
-        if used and job.repair is not None:  # they stand by, unless fewer are asked for
-            idle -= job.spare_systems(system.way(run.ways), used)
+        repaired = used and case.job.repair is not None
+        spares = case.job.spare_systems(system.way(run.ways), used) if repaired else 0
+        idle = run.units[system.id] - used - case.job.hot(used) - spares
         if idle > 0:
             yield f"{idle} x {facts.model(system.id)} idle: not used by the job"
 
 
-def _endurance(facts: Facts) -> Iterator[str]:
-    """Basis of write endurance that no catalog states."""
+def _items(facts: Facts) -> Iterator[str]:
+    """Weak sources of decided items, derived endurance of flash, heat to a loop not stated."""
+    for item in facts.inputs.items:
+        if facts.run.units.get(item.id):
+            given = item.provides
+            checked = (("read", given.read), ("write", given.write), ("usable", given.usable))
+            rows = (*checked, ("power", item.consumes.it_power))
+            weak = [name for name, each in rows if each is not None and each.confidence == "low"]
+            if weak:
+                yield f"{item.model}: weak sources for {', '.join(weak)}; confirm before ordering"
     rated = facts.inputs.problem.storage.dwpd.model_dump()
     for offer in facts.case.bought(facts.run.units):
-        item = facts.inputs.item(offer.id)
         flash = [
             f"{raw_tb:,.4g} TB of {kind.upper()}, {rated[kind]:g} drive writes a day"
-            for kind, raw_tb in figures.derived_endurance(item, facts.inputs)
+            for kind, raw_tb in figures.derived_endurance(facts.inputs.item(offer.id), facts.inputs)
         ]
         if flash:
             yield (
-                f"write endurance of {item.model} is derived, no catalog states it: "
+                f"write endurance of {facts.model(offer.id)} is derived, no catalog states it: "
                 f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
             )
-
-
-def _liquid(facts: Facts) -> Iterator[str]:
-    """Heat to liquid in a hall that states no loop for it."""
     site = facts.inputs.problem.site
     stated = site.cooling.cdu is not None or site.cooling.liquid_limit_kw is not None
     cooled = [line for line in facts.lines if line.liquid_share]
     if cooled and not stated and site.pue_air == site.pue_liquid:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
-        names = ", ".join(dict.fromkeys(line.model for line in cooled))
-        heat = f"{kw:,.{1 if kw < 100 else 0}f}".removesuffix(".0")
         yield (
-            f"{heat} kW of heat goes to liquid ({names}), and nothing says "
-            "that the hall has a loop for it: site.cooling.liquid_limit: 0 kW plans without"
+            f"{kw:,.4g} kW of heat goes to liquid ({', '.join(line.model for line in cooled)}), "
+            "no loop of the hall is stated: site.cooling.liquid_limit: 0 kW plans without"
         )
-
-
-# Prices and support.
-
-
-def _prices(facts: Facts) -> Iterator[str]:
-    lines = facts.lines
-    dear = [line for line in lines if line.price is None and line.purchased]
-    if dear:
-        names = ", ".join(f"{line.purchased:,} {line.model}" for line in dear)
-        yield f"bought, but no price is known, so the cost leaves it out: {names}"
-    weak = [line for line in lines if line.price is not None and line.price.confidence != "high"]
-    if weak:
-        parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)
-        yield f"prices are estimates, not quotes: {', '.join(parts)}"
-
-
-def _price_dates(facts: Facts) -> Iterator[str]:
-    """Stale and expired prices on the day of the plan; unknown lead times."""
-    day, stale = today(), dict[str, list[str]]()
-    expired = []
-    for line in facts.lines:
-        price = line.price
-        if not line.purchased or price is None:
-            continue
-        if is_old(price.date, day):
-            stale.setdefault(price.date, []).append(line.model)
-        if price.valid_until is not None and latest_day(price.valid_until) < day:
-            expired.append(f"{line.model} (until {price.valid_until})")
-    if stale:
-        parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(stale.items()))
-        yield f"stale prices (over {OLD_MONTHS} months), request new quotes: {parts}"
-    if expired:
-        yield f"expired quotes: {', '.join(expired)}"
-    unknown = [line.model for line in facts.lines if line.purchased and line.lead_time_days is None]
-    if unknown and any(line.lead_time_days is not None for line in facts.lines):
-        yield f"lead time not known, left out of the longest: {', '.join(unknown)}"
-
-
-def _support(facts: Facts) -> Iterator[str]:
-    prices, lines = facts.inputs.prices, facts.lines
-    owned = [line.model for line in lines if line.installed and line.sku in prices]
-    if owned and any(line.support_usd_per_year for line in lines):
-        yield f"support of installed units is excluded: {', '.join(owned)}"
-    capex = sum(line.extended_net_usd or 0.0 for line in lines)
-    support = sum(line.support_usd_per_year or 0.0 for line in lines)
-    if capex > 0 and support / capex > SUPPORT_SHARE:
-        most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
-        share = (most.support_usd_per_year or 0.0) / support
-        yield (
-            f"support is {support / capex:.0%} of capex a year, {share:.0%} of it for "
-            f"{most.model}: ask for a quote"
-        )
-
-
-def _rent(facts: Facts) -> Iterator[str]:
-    """Cost of renting the GPUs in use, beside the plan's own per useful GPU-hour."""
-    goodput, money = facts.run.goodput, facts.inputs.problem.shown_in
-    for sku in sorted(facts.run.used):
-        price = facts.inputs.prices.get(sku)
-        if price is None or price.rent is None or not goodput:
-            continue
-        rent = price.rent
-        usd, low, high = (money.of(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
-        yield (
-            f"renting {facts.model(sku)} GPUs: {usd:,.2f} {money.code} per GPU-hour "
-            f"({low:,.2f} to {high:,.2f}, {rent.date}), "
-            f"{usd / goodput:,.2f} {money.code} per useful GPU-hour at this goodput; "
-            "energy, support and building included"
-        )
-
-
-# Catalog items.
 
 
 def _missing_figures(facts: Facts) -> Iterator[str]:
@@ -316,18 +235,6 @@ def _missing_figures(facts: Facts) -> Iterator[str]:
         missing = [line.model for line in facts.lines if getattr(line, field) is None]
         if missing:
             yield f"{label} not known, so left out of the totals: {', '.join(missing)}"
-
-
-def _weak_sources(facts: Facts) -> Iterator[str]:
-    for item in sorted(facts.inputs.items, key=lambda item: item.id):
-        if not facts.run.units.get(item.id):
-            continue
-        checked = [(name, getattr(item.provides, name)) for name in ("read", "write", "usable")]
-        checked.append(("power", item.consumes.it_power))
-        weak = [name for name, fig in checked if fig is not None and fig.confidence == "low"]
-        if weak:
-            names = ", ".join(weak)
-            yield f"{item.model}: weak sources for {names}; confirm before ordering"
 
 
 # The verdict.
@@ -344,23 +251,17 @@ def verdict(plan: Plan, full: str | None = None, cut: str | None = None) -> tupl
     if not plan.jobs or plan.totals is None:
         return ()
     job = plan.jobs[0]
-    verdicts = [*_unused(plan, job, full), *_dear_storage(plan, job)]
-    if job.goodput < LEAST_GOODPUT:
-        text = f"goodput is {100 * job.goodput:.1f} %: {_largest_loss(job)}"
-        verdicts.insert(0, Verdict(code="goodput", text=text))
-    if cut is not None:
-        text = f"{cut} came before the cheapest of the plans as good as this was found"
-        verdicts.append(Verdict(code="search", text=text))
-    return tuple(verdicts)
-
-
-def full_fabric(facts: Facts) -> str | None:
-    """The first of the largest fabrics, in words."""
-    fabric = next(largest_fabrics(facts), None)
-    if fabric is None:
-        return None
-    words = WORDS[fabric.network]
-    return f"the {words} fabric is the largest that {facts.model(fabric.switch)} makes"
+    texts = {
+        "goodput": f"goodput is {100 * job.goodput:.1f} %: {_largest_loss(job)}"
+        if job.goodput < LEAST_GOODPUT
+        else None,
+        "supply": _unused(plan, job, full),
+        "storage": _dear_storage(plan, job),
+        "search": cut and f"{cut} came before the cheapest of the plans as good as this was found",
+    }
+    return tuple(
+        Verdict.model_validate({"code": code, "text": text}) for code, text in texts.items() if text
+    )
 
 
 def _largest_loss(job: JobPlan) -> str:
@@ -369,20 +270,18 @@ def _largest_loss(job: JobPlan) -> str:
     return f"{FIGURES[f'loss.{name}'].label} {takes} {100 * share:.1f} % of the time"
 
 
-def _unused(plan: Plan, job: JobPlan, full: str | None) -> Iterator[Verdict]:
+def _unused(plan: Plan, job: JobPlan, full: str | None) -> str | None:
     """Much of every supply unused where no limit keeps the plan from more GPUs."""
     supplies = {limit.name for limit in SUPPLIES}
     given = [each for each in plan.limits if each.name in supplies and each.limit > 0]
     if plan.objective.sense != "maximize" or not given:
-        return
-    if any(_holds_gpus(each, supplies) for each in plan.limits):
-        return
+        return None
     nearest = max(given, key=lambda each: each.value / each.limit)
     used = nearest.value / nearest.limit
-    if used < LEAST_USED:
-        cause = full or f"more GPUs would do less work, {_largest_loss(job)}"
-        text = f"{100 * (1 - used):.0f} % of {nearest.label} is unused and no limit binds: {cause}"
-        yield Verdict(code="supply", text=text)
+    if used >= LEAST_USED or any(_holds_gpus(each, supplies) for each in plan.limits):
+        return None
+    cause = full or f"more GPUs would do less work, {_largest_loss(job)}"
+    return f"{100 * (1 - used):.0f} % of {nearest.label} is unused and no limit binds: {cause}"
 
 
 def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
@@ -393,40 +292,29 @@ def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
     return limit.binding and (of_items or limit.name in supplies or limit.name in _OF_COUNTS)
 
 
-def _dear_storage(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
+def _dear_storage(plan: Plan, job: JobPlan) -> str | None:
     totals = plan.totals
     owned = any(line.installed for line in plan.lines if line.section == "Compute")
     if totals is None or not totals.capex_usd or owned:  # what is owned is no part of capex
-        return
+        return None
     share = totals.capex_by_section_usd.get("Storage", 0.0) / totals.capex_usd
-    if share > MOST_STORAGE:
-        asked = {each.name for each in plan.limits if each.binding}
-        if asked & {"rule_read", "rule_write"}:
-            cause = "a vendor's rule sizes it"
-        elif "capacity" in asked and job.capacity_needed_tb:
-            cause = f"{job.capacity_needed_tb:,.0f} TB are to be held"
-        else:
-            cause = (
-                f"checkpoints of {job.checkpoint_gb / 1000:,.3g} TB every "
-                f"{job.to_storage_s / 60:,.3g} min"
-            )
-        yield Verdict(code="storage", text=f"storage is {100 * share:.0f} % of capex: {cause}")
+    if share <= MOST_STORAGE:
+        return None
+    binding = {each.name for each in plan.limits if each.binding}
+    size_tb, minutes = job.checkpoint_gb / 1000, job.to_storage_s / 60
+    cause = f"checkpoints of {size_tb:,.3g} TB every {minutes:,.3g} min"
+    if binding & {"rule_read", "rule_write"}:
+        cause = "a vendor's rule sizes it"
+    elif "capacity" in binding and job.capacity_needed_tb:
+        cause = f"{job.capacity_needed_tb:,.0f} TB are to be held"
+    return f"storage is {100 * share:.0f} % of capex: {cause}"
 
 
 # Assumptions: inputs of the problem and catalog figures, with source and confidence.
 
-CLIENT_LIMIT = Assumption(
-    name="client_limit",
-    label="client limit per GPU of a system, where nothing else is given",
-    value=CLIENT_GB_PER_S_PER_GPU,
-    unit="GB/s",
-    source='S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10',
-    note="8 buffered writer threads move about 8 GB/s per 8-GPU system",
-)
-
 
 class _Input(NamedTuple):
-    """An input of the problem at a path; ``preset``: the one it is from, if any."""
+    """An input of the problem at a path, with its value and unit in the plan."""
 
     name: str
     label: str
@@ -434,7 +322,6 @@ class _Input(NamedTuple):
     unit: str
     path: str
     note: str | None = None
-    preset: str = ""
 
 
 def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
@@ -442,13 +329,23 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
     result = []
     for each in (*_site_inputs(inputs, case), *_job_inputs(inputs, case, run)):
         fields = each._asdict()
-        source = (inputs.where(fields.pop("path")) or "default") + fields.pop("preset")
+        source = inputs.where(fields.pop("path")) or "default"
+        if each.name == "failures" and (name := _failure_preset(inputs)) is not None:
+            source += f": preset {name}"
         result.append(Assumption(source=source, **fields))
-    result.append(CLIENT_LIMIT)
+    client = Assumption(
+        name="client_limit",
+        label="client limit per GPU of a system, where nothing else is given",
+        value=CLIENT_GB_PER_S_PER_GPU,
+        unit="GB/s",
+        source='S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '
+        "2024-01-10",
+        note="8 buffered writer threads move about 8 GB/s per 8-GPU system",
+    )
+    result.append(client)
     counts = bill(case, run.units, run.ways).counts
     drives = case.job.derived_stall or run.mode == "local"
-    for bought in (each for each in case.bill_items() if counts[each.id]):
-        item = inputs.item(bought.id)
+    for item in (inputs.item(each.id) for each in case.bill_items() if counts[each.id]):
         result += _of_item(inputs, item, drives=drives)
         for part in item.components:
             result += _of_item(inputs, inputs.item(part.id), drives=False)
@@ -457,8 +354,8 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
 
 def _site_inputs(inputs: Inputs, case: Case) -> Iterator[_Input]:
     for side, share, seen in (
-        ("write", case.delivered_write, "0.16 to 0.40"),
-        ("read", case.delivered_read, "0.2 to 1.0"),
+        ("write", case.delivered_write_share, "0.16 to 0.40"),
+        ("read", case.delivered_read_share, "0.2 to 1.0"),
     ):
         name, label = f"delivered_fraction.{side}", f"delivered share of nameplate {side}"
         note = f"observed in production: {seen}"
@@ -478,41 +375,33 @@ def _site_inputs(inputs: Inputs, case: Case) -> Iterator[_Input]:
 
 def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
     job, stated = case.job, inputs.problem.job
-    size = "checkpoint.size" if stated.checkpoint.size_gb else "bytes_per_parameter"
-    stall, of_stall = "checkpoint.stall", "stall per asynchronous checkpoint"
+    size, note = "checkpoint.size", None
+    if stated.checkpoint.size_gb is None:
+        size, note = "bytes_per_parameter", f"{job.bytes_per_parameter:g} bytes per parameter"
+        if isinstance(stated.bytes_per_parameter, str):
+            preset = BYTES_PER_PARAMETER[stated.bytes_per_parameter]
+            note += f": {preset.meaning} ({preset.source})"
+    label = FIGURES["checkpoint_gb"].label
+    rows = [_Input("checkpoint_size", label, job.checkpoint_gb, "GB", size, note)]
+    name, note = _failure_preset(inputs), None
+    if name is not None:
+        note = f"{FAILURES_PER_GPU_DAY[name].meaning} ({FAILURES_PER_GPU_DAY[name].source})"
+    label, rate = "job-interrupting failures", run.failures_per_gpu_day
+    rows.append(_Input("failures", label, rate, "per GPU-day", "failures", note))
+    path, label = "checkpoint.stall", "stall per asynchronous checkpoint"
     if job.derived_stall:
-        stall, of_stall = "checkpoint.stall_overhead", f"{of_stall}, beside the copy to the hosts"
-    rows = [
-        _Input(
-            "checkpoint_size",
-            FIGURES["checkpoint_gb"].label,
-            job.checkpoint_gb,
-            "GB",
-            size,
-            _bytes_note(inputs),
-        ),
-        _failures(inputs, run),
-        _Input(
-            "stall", of_stall, job.stall_s, "s", stall, "reported: 0.3 to 7 s; see docs/sizing.md"
-        ),
-        _Input(
-            "restart",
-            FIGURES["restart_s"].label,
-            job.restart_s,
-            "s",
-            "restore.restart",
-            "reported: 120 to 1200 s",
-        ),
-    ]
-    if job.lost_time:
+        path, label = "checkpoint.stall_overhead", f"{label}, beside the copy to the hosts"
+    note = "reported: 0.3 to 7 s; see docs/sizing.md"
+    rows.append(_Input("stall", label, job.stall_s, "s", path, note))
+    label, note = FIGURES["restart_s"].label, "reported: 120 to 1200 s"
+    rows.append(_Input("restart", label, job.restart_s, "s", "restore.restart", note))
+    if job.lost_time_share:
         label, note = "lost time besides failures", f"{LOST_TIME.meaning} ({LOST_TIME.source})"
-        rows.append(_Input("lost_time", label, job.lost_time, "share", "lost_time", note))
+        rows.append(_Input("lost_time", label, job.lost_time_share, "share", "lost_time", note))
     if run.mode == "local" and job.levels is not None:
         label, restart_s = "restart from the local level, with the read", job.levels.local_restart_s
-        note = "no times by level are published; try half and twice of it"
-        rows.append(
-            _Input("local_restart", label, restart_s, "s", "checkpoint.local.restart", note)
-        )
+        path, note = "checkpoint.local.restart", "no times by level are published; try half and "
+        rows.append(_Input("local_restart", label, restart_s, "s", path, f"{note}twice of it"))
         label, share = "interruptions that no local copy survives", job.levels.remote_share
         note = (
             "follows from the shares of the classes and what each recovers from; no measured split "
@@ -520,49 +409,30 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
         )
         rows.append(_Input("remote_share", label, share, "share", "failures.shares", note))
     if (repair := stated.repair) is not None:
-        label, note = (
-            FIGURES["repair.hardware_share"].label,
-            "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)",
-        )
+        label = FIGURES["repair.hardware_share"].label
+        note = "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)"
         rows.append(_Input("repair.share", label, repair.share, "share", "repair", note))
         label = f"repair time of a {repair.unit}, on average"
-        note, hours = (
-            "little is published: 2.5 h for a tray to days for a rack",
-            repair.time_s / 3600,
-        )
-        rows.append(_Input("repair.time", label, hours, "h", "repair", note))
+        note = "little is published: 2.5 h for a tray to days for a rack"
+        rows.append(_Input("repair.time", label, repair.time_s / 3600, "h", "repair", note))
         label = "how much longer a restart takes with failed hardware"
         rows.append(_Input("repair.swap", label, repair.swap_s, "s", "repair"))
     yield from (each._replace(path=job_path(each.path)) for each in rows)
     bought = (inputs.item(item.id) for item in case.bought(run.units))
     note = "usual ratings over five years: TLC 1, QLC 0.3 to 0.6; no data sheet is compared"
     for kind in sorted({k for item in bought for k, _ in figures.derived_endurance(item, inputs)}):
-        often, label = (
-            getattr(inputs.problem.storage.dwpd, kind),
-            f"drive writes a day of {kind.upper()} flash",
+        often, label = getattr(inputs.problem.storage.dwpd, kind), "drive writes a day of "
+        name = f"dwpd.{kind}"
+        yield _Input(
+            name, f"{label}{kind.upper()} flash", often, "per day", f"storage.{name}", note
         )
-        yield _Input(f"dwpd.{kind}", label, often, "per day", f"storage.dwpd.{kind}", note)
 
 
-def _bytes_note(inputs: Inputs) -> str | None:
-    each = inputs.problem.job.bytes_per_parameter
-    if inputs.problem.job.checkpoint.size_gb is not None:
-        return None
-    if isinstance(each, str):
-        preset = BYTES_PER_PARAMETER[each]
-        return f"{preset.value:g} bytes per parameter: {preset.meaning} ({preset.source})"
-    return f"{each:g} bytes per parameter"
-
-
-def _failures(inputs: Inputs, run: Run) -> _Input:
+def _failure_preset(inputs: Inputs) -> str | None:
+    """Name of the preset of the failure rate, None where a number is given."""
     job = inputs.problem.job
     name = job.failure_rate if "failures" in job.model_fields_set else DEFAULT_FAILURES
-    label, unit = "job-interrupting failures", "per GPU-day"
-    row = _Input("failures", label, run.failures_per_gpu_day, unit, "failures")
-    if not isinstance(name, str):
-        return row
-    preset = FAILURES_PER_GPU_DAY[name]
-    return row._replace(note=f"{preset.meaning} ({preset.source})", preset=f": preset {name}")
+    return name if isinstance(name, str) else None
 
 
 def _of_item(inputs: Inputs, item: Item, *, drives: bool) -> Iterator[Assumption]:

@@ -7,7 +7,7 @@ a high, and a family is the choice only where it stays the cheapest wherever the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from planner.case import Case, Storage
@@ -55,10 +55,24 @@ def with_options(
         # Models of a vendor that differ by name alone are one option.
         units = tuple(item.units for item in option.items)
         money = option.low_usd, option.list_usd, option.high_usd
-        found.setdefault((vendors(option), units, money), option)
+        found.setdefault((_vendors(option), units, money), option)
     options = sorted(found.values(), key=lambda option: option.list_usd + option.beside_usd)
-    options = [_with_break_even(costs, each, options) for each in options]
-    job, choice = case.job, _choice(options)
+    choice, deciding, priced = None, [], []
+    for option in options:
+        others = (each for each in options if _vendors(each) != _vendors(option))
+        lowest = min((each.low_usd + each.beside_usd for each in others), default=None)
+        if lowest is None:
+            priced.append(option)
+            continue
+        sure, item = costs.break_even_usd(option, lowest), option.items[0]
+        priced.append(option.model_copy(update={"sure_usd": sure}))
+        if choice is None and option.high_usd + option.beside_usd <= lowest:
+            choice = " and ".join(_vendors(option))
+        low, high = item.unit_low_usd, item.unit_high_usd
+        if sure is not None and low is not None and high is not None and low <= sure:
+            deciding.append(((sure - low) / max(high - low, CENT), item.sku))
+    settled_by = (sku for _, sku in sorted(deciding, key=lambda each: -each[0]))
+    job = case.job
     read = run.gpus * job.ingest_per_gpu_gb_per_s
     if job.max_restore_s is not None:
         read = max(read, run.fan_out * job.checkpoint_gb / job.max_restore_s)
@@ -67,12 +81,16 @@ def with_options(
         usable_tb=job.capacity_needed_tb,
         within=max(WITHIN, case.indifference),
         counted="term" if costs.whole_term else "purchase",
-        options=tuple(options),
+        options=tuple(priced),
         choice=choice,
-        settled_by=_settled_by(options) if choice is None else (),
+        settled_by=tuple(settled_by) if choice is None else (),
     )
     warnings = (*plan.warnings, *_mixed_bases(inputs, options))
     return plan.model_copy(update={"storage_options": report, "warnings": warnings})
+
+
+def _vendors(option: StorageOption) -> tuple[str, ...]:
+    return tuple(sorted({item.vendor for item in option.items}))
 
 
 def _options(
@@ -101,15 +119,23 @@ def _option(
     costs: _Costs, run: Run, dropped: int, shortfall: float, beside_usd: float | None
 ) -> StorageOption:
     """Storage of a run; ``beside_usd`` is None for the plan's own."""
-    case = costs.case
-    bought = [(item, run.units[item.id]) for item in case.flash if run.units[item.id]]
+    case, prices = costs.case, costs.inputs.prices
     items, ends_usd = [], [0.0, 0.0, 0.0]
-    for offer, units in bought:
-        item, price = costs.inputs.item(offer.id), costs.inputs.prices.get(offer.id)
-        purchased = offer.purchased(units)
-        low, high = price.range_usd if price else (None, None)
-        for end, at in enumerate(_ends(price) if price else ()):
-            ends_usd[end] += purchased * costs.unit_usd(item, at)
+    for offer in case.flash:
+        if not (units := run.units[offer.id]):
+            continue
+        item, purchased = costs.inputs.item(offer.id), offer.purchased(units)
+        price = prices.get(offer.id)
+        low, high = price.range_usd if price is not None else (None, None)
+        if price is not None:
+            low_price, high_price = (
+                price.model_copy(update={"list_usd": list_usd, "per_year_usd": per_year_usd})
+                for list_usd, per_year_usd in zip(
+                    price.range_usd, price.per_year_range_usd, strict=True
+                )
+            )
+            for end, at in enumerate((low_price, price, high_price)):
+                ends_usd[end] += purchased * costs.unit_usd(item, at)
         items.append(
             OptionItem(
                 sku=item.id,
@@ -122,14 +148,14 @@ def _option(
                 unit_high_usd=high,
             )
         )
-    by_rule = case.rule is not None
+    to_storage_s, by_rule = run.remote_interval_s, case.rule is not None
     return StorageOption(
         chosen=beside_usd is None,
         items=tuple(items),
         fewer_systems=dropped,
         shortfall=shortfall,
         write_demand_gb_per_s=write_needed_gb_per_s(
-            case.job, run.mode, run.remote_interval_s, by_rule=by_rule
+            case.job, run.mode, to_storage_s, by_rule=by_rule
         ),
         low_usd=ends_usd[0],
         list_usd=ends_usd[1],
@@ -140,15 +166,6 @@ def _option(
 
 
 # Money.
-
-
-def _ends(price: Price) -> tuple[Price, Price, Price]:
-    """A price at the low, the list and the high of its range."""
-    low, high = (
-        price.model_copy(update={"list_usd": list_usd, "per_year_usd": per_year_usd})
-        for list_usd, per_year_usd in zip(price.range_usd, price.per_year_range_usd, strict=True)
-    )
-    return low, price, high
 
 
 class _Costs(NamedTuple):
@@ -171,7 +188,7 @@ class _Costs(NamedTuple):
         support = support_usd_per_year(item, price, off, shown_in)
         support *= support_factor(item, self.inputs)
         each_year = (price.per_year_usd or 0.0) * (1.0 - discount(item, off))
-        return net + support + round(each_year, 2) * self.case.rates.factor
+        return net + support + round(each_year, 2) * self.case.rates.discounted_years
 
     def at_list_usd(self, offer: Storage, units: int) -> float:
         """List cost of a purchase of storage."""
@@ -194,11 +211,12 @@ class _Costs(NamedTuple):
             return None
         item = self.inputs.item(option.items[0].sku)
         price = self.inputs.prices.get(item.id)
+        if price is None:
+            return None
         each_usd = (most_usd - option.beside_usd) / option.items[0].purchased
 
         def unit(list_usd: float) -> float:
-            at = None if price is None else price.model_copy(update={"list_usd": list_usd})
-            return 0.0 if at is None else self.unit_usd(item, at)
+            return self.unit_usd(item, price.model_copy(update={"list_usd": list_usd}))
 
         free = unit(0.0)
         span = unit(SPAN_USD) - free
@@ -210,51 +228,7 @@ class _Costs(NamedTuple):
         return round(cents * CENT, 2)
 
 
-# Whose quote decides.
-
-
-def vendors(option: StorageOption) -> tuple[str, ...]:
-    """Vendors of an option's items."""
-    return tuple(sorted({item.vendor for item in option.items}))
-
-
-def _lowest_of_others_usd(option: StorageOption, options: Sequence[StorageOption]) -> float | None:
-    """The least that storage of other vendors may cost, None where there is none."""
-    others = (each for each in options if vendors(each) != vendors(option))
-    return min((each.low_usd + each.beside_usd for each in others), default=None)
-
-
-def _with_break_even(
-    costs: _Costs, option: StorageOption, options: Sequence[StorageOption]
-) -> StorageOption:
-    """An option with the price at which it is the cheapest at every price of the others."""
-    lowest = _lowest_of_others_usd(option, options)
-    if lowest is None:
-        return option
-    return option.model_copy(update={"sure_usd": costs.break_even_usd(option, lowest)})
-
-
-def _choice(options: Sequence[StorageOption]) -> str | None:
-    """The vendor who is cheapest wherever the quotes come in, None if prices decide."""
-    for option in options:
-        lowest = _lowest_of_others_usd(option, options)
-        if lowest is not None and option.high_usd + option.beside_usd <= lowest:
-            return " and ".join(vendors(option))
-    return None
-
-
-def _settled_by(options: Sequence[StorageOption]) -> tuple[str, ...]:
-    """Items of which a quote within its range decides, the likeliest first."""
-    deciding = []
-    for option in options:
-        item, sure = option.items[0], option.sure_usd
-        low, high = item.unit_low_usd, item.unit_high_usd
-        if sure is not None and low is not None and high is not None and low <= sure:
-            deciding.append(((sure - low) / max(high - low, CENT), item.sku))
-    return tuple(sku for _, sku in sorted(deciding, key=lambda each: -each[0]))
-
-
-def _mixed_bases(inputs: Inputs, options: Sequence[StorageOption]) -> Iterator[str]:
+def _mixed_bases(inputs: Inputs, options: Iterable[StorageOption]) -> Iterator[str]:
     """Comparisons across bases of bandwidth: one vendor's word, another's benchmark."""
     sides: dict[str, list[str]] = {}
     for side in ("write", "read"):

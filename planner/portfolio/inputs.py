@@ -442,7 +442,7 @@ def _place(
 
 def _steady(item: Storage) -> Storage:
     """Storage that is not owned and takes no bursts; jobs share its sustained bandwidth."""
-    return replace(item, installed=0, burst_gb_per_s=0.0, buffer_gb=0.0)
+    return replace(item, installed=0, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0)
 
 
 def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -> Case:

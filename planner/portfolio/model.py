@@ -350,10 +350,12 @@ class Program(Purchases):
         case = self.instance.places[at].case
         units = {item.id: self.units[at, item.id, period] for item in case.storage}
         write = lpSum(
-            case.delivered_write * i.nameplate_write_gb_per_s * units[i.id] for i in case.storage
+            case.delivered_write_share * i.nameplate_write_gb_per_s * units[i.id]
+            for i in case.storage
         )
         read = lpSum(
-            case.delivered_read * i.nameplate_read_gb_per_s * units[i.id] for i in case.storage
+            case.delivered_read_share * i.nameplate_read_gb_per_s * units[i.id]
+            for i in case.storage
         )
         return write, read
 
@@ -471,8 +473,8 @@ def _most_delivered(place: Place) -> tuple[float, float]:
         return max(share * math.fsum(best), 1e-6)
 
     case = place.case
-    write = most("nameplate_write_gb_per_s", case.delivered_write)
-    return write, most("nameplate_read_gb_per_s", case.delivered_read)
+    write = most("nameplate_write_gb_per_s", case.delivered_write_share)
+    return write, most("nameplate_read_gb_per_s", case.delivered_read_share)
 
 
 __all__ = ["Program", "Run", "tokens_per_pflops"]

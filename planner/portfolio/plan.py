@@ -164,7 +164,7 @@ class _Assembly:
             jobs=tuple(self._jobs(runs)),
             uses=tuple(self._use(limit, runs, capex, tco) for limit in self.program.limits),
             money=tuple(money),
-            models={sku: f"{item.vendor} {item.model}" for sku, item in named.items()},
+            models={sku: item.product for sku, item in named.items()},
             notes=tuple(self._notes()),
             **head,
         )
@@ -243,7 +243,7 @@ class _Assembly:
                     date=instance.start(arrives - lead),
                     site=place.name,
                     item=sku,
-                    model=f"{item.vendor} {item.model}",
+                    model=item.product,
                     category=item.category,
                     quantity=quantity,
                     unit_net_usd=price,

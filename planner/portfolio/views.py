@@ -9,13 +9,14 @@ from html import escape
 from typing import Any, BinaryIO
 
 from planner.currency import USD
+from planner.figures import capital
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
 from planner.report.blocks import Block, Heading, Table, Text, figures, words
 from planner.report.page import fragment
 from planner.report.screen import show
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
-from planner.workbook.live import V, of
+from planner.workbook.live import V, constant, of
 
 TIGHT = 0.995
 """A limit binds where at least this share of it is used."""
@@ -307,23 +308,33 @@ def workbook(
     book.close()
 
 
-def _quote(book: Book, plan: PortfolioPlan, period: int) -> V:
-    """Write the quote of one order; quantities and prices are inputs of its sums."""
+def _quote(book: Book, plan: PortfolioPlan, period: int) -> tuple[V, V]:
+    """Write the quote of one order; return its amount and its support a year, as live sums."""
     money = next(m for m in plan.money if m.period == period)
     sheet = Sheet(book, f"Quote {period}", _WIDTHS, landscape=True, locked=False)
-    sheet.head(f"Order of period {period}", f"{plan.problem}; date {money.start or 'not given'}")
-    total: V = of(0.0)
+    date = f" · order of {money.start}" if money.start else ""
+    terms = "Budgetary quotation · USD, without taxes · estimates, not an offer"
+    sheet.head(f"{plan.problem}: order of period {period}", f"{terms}{date}")
+    total, support = of(0.0), of(0.0)
     for site in dict.fromkeys(o.site for o in plan.orders if o.period == period):
-        titles = ("item", "category", "units", "USD each", "USD", "support USD a year")
-        sheet.heading(site, titles=dict(enumerate(titles[1:], 1)))
+        titles = ("Category", "Units", "Net price USD", "Amount USD", "Support USD/year")
+        sheet.heading(site, titles=dict(enumerate(titles, 1)), left=(1,))
         for order in sorted(plan.orders, key=_section):
             if (order.period, order.site) == (period, site):
-                total = total + _line(sheet, order)
+                paid, yearly = _line(sheet, order)
+                total, support = total + paid, support + yearly
         sheet.at += 1
-    sheet.put(sheet.at, 0, "Total of the order", book.look(bold=True))
-    cell = sheet.put(sheet.at, 4, total, book.look("cents", bold=True))
-    sheet.area(0, sheet.at)
-    return cell
+    _sum(sheet, "Total of the order", {4: total, 5: support})
+    sheet.area(0, sheet.at - 1)
+    return total, support
+
+
+def _sum(sheet: Sheet, label: str, sums: Mapping[int, V]) -> None:
+    sheet.fill(sheet.at, sheet.book.look("text", "sum"))
+    sheet.put(sheet.at, 0, label, sheet.book.look("text", "sum"))
+    for column, value in sums.items():
+        sheet.put(sheet.at, column, value, sheet.book.look("cents", "sum"))
+    sheet.at += 1
 
 
 def _section(order: Order) -> int:
@@ -331,28 +342,31 @@ def _section(order: Order) -> int:
     return kinds.index(order.category) if order.category in kinds else len(kinds)
 
 
-def _line(sheet: Sheet, order: Order) -> V:
-    book, row = sheet.book, sheet.at
-    sheet.put(row, 0, order.model, book.look())
-    sheet.put(row, 1, order.category.replace("_", " "), book.look())
-    units = sheet.put(row, 2, order.quantity, book.look("n0"))
-    each = sheet.put(row, 3, order.unit_net_usd, book.look("cents"))
-    extended = sheet.put(row, 4, units * each, book.look("cents"))
-    sheet.put(row, 5, order.support_usd_per_year, book.look("cents"))
+def _line(sheet: Sheet, order: Order) -> tuple[V, V]:
+    look, row = sheet.book.look, sheet.at
+    sheet.put(row, 0, order.model, look("text", "line"))
+    category = capital(order.category.replace("_", " ").replace("gpu", "GPU"))
+    sheet.put(row, 1, category, look("text", "line"))
+    units = sheet.put(row, 2, order.quantity, look("n0", "line"))
+    each = sheet.put(row, 3, order.unit_net_usd, look("cents", "line"))
+    extended = sheet.put(row, 4, units * each, look("cents", "line"))
+    yearly = constant(order.support_usd_per_year / order.quantity if order.quantity else 0.0)
     sheet.at += 1
-    return extended
+    return extended, sheet.put(row, 5, units * yearly, look("cents", "line"))
 
 
-def _summary(book: Book, plan: PortfolioPlan, totals: Mapping[int, V]) -> None:
-    sheet = Sheet(book, "Orders", (14.0, 16.0, 20.0), locked=False)
+def _summary(book: Book, plan: PortfolioPlan, totals: Mapping[int, tuple[V, V]]) -> None:
+    sheet = Sheet(book, "Orders", (14.0, 16.0, 20.0, 20.0), locked=False)
     sheet.head("Orders", plan.problem)
-    sheet.heading("period", titles={1: "date", 2: "USD"})
-    whole: V = of(0.0)
-    for period, total in totals.items():
+    titles = {1: "Date", 2: "Amount USD", 3: "Support USD/year"}
+    sheet.heading("Period", titles=titles, left=(1,))
+    sums = {2: of(0.0), 3: of(0.0)}
+    for period, order in totals.items():
         money = next(m for m in plan.money if m.period == period)
-        sheet.put(sheet.at, 0, period, book.look("n0"))
-        sheet.put(sheet.at, 1, money.start or "", book.look())
-        whole = whole + sheet.put(sheet.at, 2, total, book.look("cents"))
+        sheet.put(sheet.at, 0, f"{period}", book.look("text", "line"))
+        sheet.put(sheet.at, 1, money.start or "", book.look("text", "line"))
+        for column, value in enumerate(order, 2):
+            cell = sheet.put(sheet.at, column, value, book.look("cents", "line"))
+            sums[column] = sums[column] + cell
         sheet.at += 1
-    sheet.put(sheet.at, 0, "Total", book.look(bold=True))
-    sheet.put(sheet.at, 2, whole, book.look("cents", bold=True))
+    _sum(sheet, "Total", sums)

@@ -475,7 +475,8 @@ InPlanUnit = Annotated[float, InUnit("plan.objective.unit")]
 
 
 class Forced(Record):
-    """The best plan with something else forced; ``loss``: share worse than the plan."""
+    """The best plan with something else forced; ``loss``: share worse than the plan, whose capex
+    it exceeds by ``extra_capex_usd``."""
 
     kind: Literal["storage_vendor", "gpu_type"]
     key: str
@@ -485,6 +486,7 @@ class Forced(Record):
     reason: str | None = None
     value: InPlanUnit | None = None
     loss: float | None = None
+    extra_capex_usd: float | None = None
 
 
 class BreakEven(Record):

@@ -399,8 +399,9 @@ class Item(Model):
 
     @property
     def product(self) -> str:
-        """Manufacturer and model, the manufacturer once."""
-        named = self.model.casefold().startswith(self.vendor.casefold())
+        """Manufacturer and model, the manufacturer once; of a generic product the model."""
+        vendor = self.vendor.casefold()
+        named = vendor == "generic" or self.model.casefold().startswith(vendor)
         return self.model if named else f"{self.vendor} {self.model}"
 
     @property

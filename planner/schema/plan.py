@@ -75,13 +75,13 @@ class Step(Record):
     def in_words(self) -> str:
         """The change in words."""
         if self.value is None or self.least is None:
-            return f"{self.label}: {self.what} (`{self.path}`)"
+            return f"{self.label}: {self.what} ({self.path})"
         raised = self.least > self.value
         verb = "raise" if raised else "lower"
         limit = f"; {self.not_enough_text} is not enough" if self.not_enough_text else ""
         if limit and not raised:
             limit = f"; {self.not_enough_text} is still too much"
-        change = f"{verb} `{self.path}` from {self.from_text} to {self.to_text}"
+        change = f"{verb} {self.path} from {self.from_text} to {self.to_text}"
         return f"{self.label}: {change}{limit}"
 
 

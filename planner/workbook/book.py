@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, NamedTuple
@@ -183,11 +183,14 @@ class Book:
         Raises:
             OSError: the folder of temporary files is full or closed.
         """
+        failure: OSError | None = None
         try:
             with TemporaryDirectory(prefix="planner-") as self.file.tmpdir:
                 self.file.close()
         except xlsxwriter.exceptions.FileCreateError as error:
-            raise error.args[0] from None
+            failure = OSError(*error.args[0].args)
+        if failure:  # out of the handler: its frames hold an open ZIP file
+            raise failure
 
 
 class Cell(V):
@@ -319,14 +322,21 @@ class Sheet:
         self.at = 3
 
     def heading(
-        self, text: str, last: int | None = None, titles: Mapping[int, str] | None = None
+        self,
+        text: str,
+        last: int | None = None,
+        titles: Mapping[int, str] | None = None,
+        left: Collection[int] = (),
     ) -> None:
-        """Write the heading of a part, and titles of columns beside it."""
+        """Write the heading of a part, and titles of columns, over words at the ``left``."""
         self.fill(self.at, self.book.look("text", "under"), 0, last)
         self.put(self.at, 0, text, self.book.look("text", "under", font_size=11))
-        side = self.book.look("text", "under", "note", align="right", indent=0)
+        words, figures = (
+            self.book.look("text", "under", "note", align=side, indent=int(side == "left"))
+            for side in ("left", "right")
+        )
         for column, title in (titles or {}).items():
-            self.put(self.at, column, title, side)
+            self.put(self.at, column, title, words if column in left else figures)
         self.at += 1
 
     def text(self, value: Term, style: str = "grey", last: int | None = None) -> None:

@@ -213,6 +213,9 @@ def test_a_forced_plan_is_what_its_settings_give() -> None:
     problem = ROOT / "problems" / "enterprise_1MW.yaml"
     plan = solve(problem, settings=weka.setting)
     assert plan.objective.value == pytest.approx(weka.value, rel=1e-4)
+    best = office()[1].totals
+    assert plan.totals is not None and best is not None and weka.extra_capex_usd is not None
+    assert plan.totals.capex_usd - best.capex_usd == pytest.approx(weka.extra_capex_usd, abs=1.0)
 
 
 @pytest.mark.parametrize(

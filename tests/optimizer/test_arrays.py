@@ -152,7 +152,7 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         here = by_verifier(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
         plates = nameplate(item, count)
-        assert run.delivered_read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
+        assert run.delivered_read_gb_per_s <= case.delivered_read_share * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":
             longer = min(run.interval_s * 1.01, case.job.interval.high_s)
             assert by_verifier(case, run, longer) <= here * (1 + 1e-12)
@@ -270,7 +270,7 @@ def test_the_best_use_is_that_of_all_numbers_of_gpus(seed: int, restore_s: float
         if not len(reads) or not case.ways:
             continue
         if restore_s is not None:
-            slowest = case.job.checkpoint_gb / (case.delivered_read * float(np.median(reads)))
+            slowest = case.job.checkpoint_gb / (case.delivered_read_share * float(np.median(reads)))
             case = replace(case, job=replace(case.job, max_restore_s=restore_s * slowest))
         assert list(expect_the_best_of_all(case, seed, 12))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl import load_workbook
 from pydantic import BaseModel
 
 import planner
@@ -630,6 +631,18 @@ def test_the_customers_workbook_shows_marked_fields_alone(
     assert found <= allowed | {"Quince_problem", "Quince_money.start"}
     assert "Quince_orders.model" in found
     assert 'state="hidden"' not in text and 'name="Plan"' not in text
+
+
+def test_the_totals_of_a_quote_are_sums_of_its_lines(
+    growing: tuple[Path, PortfolioPlan],
+) -> None:
+    plan, stream = growing[1], io.BytesIO()
+    views.workbook(plan, stream, datetime(2026, 3, 1), inside=False)
+    sheet = load_workbook(stream, data_only=True)["Orders"]
+    *_, last = sheet.iter_rows(values_only=True)
+    support = sum(order.support_usd_per_year for order in plan.orders)
+    assert last[0] == "Total"
+    assert last[2:] == pytest.approx((plan.capex_usd, support), abs=0.01)
 
 
 def test_the_customer_gets_one_file(tmp_path: Path, growing: tuple[Path, PortfolioPlan]) -> None:

@@ -202,8 +202,11 @@ def _levers(found: Explanation) -> Table:
 
 def _difference(why: WhyNot, row: Forced) -> str:
     less = ((row.loss or 0.0) > 0) == (why.sense == "maximize")
-    text = fmt.relative(row.loss)
-    return text if text == "0 %" else f"{'-' if less else '+'}{text}"
+    share, extra = fmt.relative(row.loss), row.extra_capex_usd
+    text = share if share == "0 %" else f"{'-' if less else '+'}{share}"
+    if why.objective == "capex" or extra is None or abs(extra) < 1.0:
+        return text
+    return f"{text} ({fmt.money(abs(extra))} {'dearer' if extra > 0.0 else 'cheaper'})"
 
 
 def _instead(why: WhyNot) -> str:

@@ -420,7 +420,7 @@ def near_optimal_loss(plan: Plan) -> str:
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
         text += f" saves {fmt.money(saved)}" if saved >= 0 else f" costs {fmt.money(-saved)} more"
-    return f"{text}; `objective.indifference: 0` takes none"
+    return f"{text}; none with objective.indifference: 0"
 
 
 def _next_step(plan: Plan, step: NextStep) -> str:
