@@ -45,8 +45,8 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "solve": (lambda: planner.solve("small.yaml", settings=POWER), (*SET, "-o", "out")),
     "size": (lambda: planner.size("small.yaml", gpus=64), ("--gpus", "64")),
     "explain": (
-        lambda: planner.explain("small.yaml", why_not=["slow_store"]),
-        ("--why-not", "slow_store"),
+        lambda: planner.explain("small.yaml", why_not=["quick_store"]),
+        ("--why-not", "quick_store"),
     ),
     "alternatives": (lambda: planner.alternatives("small.yaml", within=0.02), ("--near", "2 %")),
     "compare": (
