@@ -265,9 +265,7 @@ _STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "more than is needed"}
 _LACKS = {
     "units": "not quoted",
-    "more_units": "more than quoted",
     "support": "support",
-    "subscription": "subscription",
 }
 
 
