@@ -30,7 +30,7 @@ from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import NO_PLAN
 from planner.api import Options, why_infeasible
 from planner.case import resolve
-from planner.case.figures import support_factor, support_usd_per_year, unit_net_usd
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
@@ -160,8 +160,9 @@ def plan_offers(
         if over < 0.0 and not usd and book is not None:  # held in another price, but too few
             usd = -unit_net_usd(each.item, book, inputs.discounts, inputs.problem.shown_in)
         if (over > 1e-9 or usd < 0.0) and usd:
-            words = f"{abs(over):g} {each.item.model} more than are {'needed' if over > 0 else 'included'}"
-            charge = BidCharge(kind="surplus", label=words, usd=over * usd, cells=each.cells)
+            words = "needed" if over > 0.0 else "included"
+            label = f"{abs(over):g} {each.item.model} more than are {words}"
+            charge = BidCharge(kind="surplus", label=label, usd=over * usd, cells=each.cells)
             surplus.append((offer, charge))
     if not surplus:
         return found
@@ -227,21 +228,22 @@ def money_of(inputs: Inputs) -> Literal["tco", "capex"]:
 
 def unit_usd(inputs: Inputs, item: Item, price: Price) -> float:
     """Cost of an offered unit with support and subscription where they count."""
+    return unit_net_usd(item, price, (), inputs.problem.shown_in) + sum(
+        term_usd(inputs, item, price, ())
+    )
+
+
+def term_usd(
+    inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]
+) -> tuple[float, float]:
+    """Support and subscription of a unit over the term; 0 where capex counts."""
     term, shown_in = inputs.problem.term, inputs.problem.shown_in
-    at_once = unit_net_usd(item, price, (), shown_in)
     if term is None or money_of(inputs) == "capex":
-        return at_once
-    support = support_usd(inputs, item, price, ())
-    yearly = shown_in.rounded_usd(price.per_year_usd or 0.0)
-    return at_once + support + yearly * discounted_years(0.0, term.years, term.discount_rate)
-
-
-def support_usd(inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]) -> float:
-    """Support of a unit over the term; 0 where capex counts."""
-    if money_of(inputs) == "capex":
-        return 0.0
-    factor = support_factor(item, replace(inputs, prices={item.id: price}))
-    return factor * support_usd_per_year(item, price, off, inputs.problem.shown_in)
+        return 0.0, 0.0
+    support = support_usd_per_year(item, price, off, shown_in)
+    support *= support_factor(item, replace(inputs, prices={item.id: price}))
+    yearly = shown_in.rounded_usd((price.per_year_usd or 0.0) * (1.0 - discount(item, off)))
+    return support, yearly * discounted_years(0.0, term.years, term.discount_rate)
 
 
 def measure_of(inputs: Inputs) -> Measure:
@@ -352,8 +354,8 @@ def _figures(plan: Plan) -> BidFigures:
 
 
 def lacks_of(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
-    """Yield purchased units that are not quoted, and quoted ones without support, at their cost in
-    the book."""
+    """Yield purchased units that are not quoted, and support and subscriptions that are not, at
+    their cost in the book."""
     assert planned.plan is not None
     for line in _bought(planned.plan):
         price, count = planned.inputs.prices.get(line.sku), line.purchased
@@ -366,9 +368,10 @@ def lacks_of(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
             usd = line.extended_net_usd or 0.0
             usd = usd if offered is None else more * (line.unit_net_usd or 0.0)
             yield Lack(**named, kind="units", units=more, usd=usd)
-        if price is not None and price.support_source != "quote":
+        if price is not None:
             item, off = planned.inputs.item(line.sku), planned.inputs.discounts
-            usd = count * support_usd(inputs, item, price, off)
+            support, yearly = term_usd(inputs, item, price, off)
+            usd = count * (yearly + (0.0 if price.support_source == "quote" else support))
             if usd:
                 yield Lack(**named, kind="support", units=count, usd=usd)
 
