@@ -18,6 +18,7 @@ from planner.analysis.variants import (
     Variants,
     case_no_worse,
     no_worse,
+    open_levers,
     operation_of,
     others,
     value_of,
@@ -36,7 +37,6 @@ from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import bounds_with, fitted
 from planner.optimizer.search import NEXT_WORK
-from planner.paths import job_path
 from planner.plan.limits import binding
 from planner.schema.analysis import (
     BreakEven,
@@ -352,67 +352,13 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
 
 def _fix_levers(prober: Prober) -> Iterator[Without]:
     """Yield the best plan with each open lever fixed another way."""
-    for label, path, value, text in _open_levers(prober.inputs, prober.plan):
-        change = Change(path, value, text or f"{value}")
+    for label, change in open_levers(prober.inputs, prober.plan):
         end = prober.variants.best((change,))
         if end.value is None and not end.impossible:
             prober.undecided.append(f"the plan with {label}")
             continue
         worth = None if end.value is None else end.value - prober.value
         yield Without(label=label, setting=change.setting, value=end.value, change=worth)
-
-
-Fixed = tuple[str, str, object, str]
-"""Label, path, value and text of a lever; the text of a number is empty."""
-
-
-def _open_levers(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
-    """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
-    job = inputs.problem.job
-    yield from _fabrics(inputs, plan)
-    if job.power is not None and job.power.asked != (1.0,):
-        yield "GPUs at full power", job_path("power.points"), 1.0, "100 %"
-    precision = job.training.precision
-    if isinstance(precision, tuple) and len(precision) > 1:
-        yield f"{precision[0]} alone", job_path("training.precision"), precision[0], ""
-    if job.levels is not None:
-        yield "checkpoints on storage alone", job_path("checkpoint.local.use"), "no", ""
-    if job.repair is not None and job.repair.when_short == "shrink":
-        yield "waiting where units are short", job_path("repair.when_short"), "wait", ""
-    if any(limit.name == "endurance" for limit in plan.limits):
-        yield "drives written without limit", "storage.endurance", "off", ""
-    yield from _spares(inputs, plan)
-
-
-def _spares(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
-    """Yield other numbers of spares; of trays in their racks, all GPUs of a system used."""
-    job = inputs.problem.job
-    repair, path = plan.jobs[0].repair, job_path("repair.spares")
-    if repair is not None and repair.in_rack:
-        gpus = inputs.item(plan.jobs[0].gpu_type).provides.gpus
-        if gpus is not None and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
-            yield "every GPU of each system used", job_path("gpus.per_system"), gpus.value, ""
-    elif repair is not None and job.repair is not None and job.repair.spares == "open":
-        less = (0, "no spares"), (repair.spares - 1, f"one spare less ({repair.spares - 1})")
-        for spares, label in less[: repair.spares]:
-            yield label, path, spares, ""
-        yield f"one spare more ({repair.spares + 1})", path, repair.spares + 1, ""
-
-
-def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
-    """Yield the compute fabrics that the plan could have chosen instead."""
-    asked, path = inputs.problem.network.compute, "network.compute"
-    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
-    if asked is None or not built:
-        return
-    for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
-        label = f"a compute fabric of {inputs.item(name).model}"
-        yield label, f"{path}.switches", (name,), f"[{name}]"
-    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield f"{planes} planes of it", f"{path}.planes", planes, ""
-    ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
-    for ratio in sorted(ratios):
-        yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
 
 
 # Other vendors and types, and items that the plan does not hold
