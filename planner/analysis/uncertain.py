@@ -211,23 +211,23 @@ OUTCOMES: Mapping[str, str] = {
 def outcomes_of(case: Case, run: Run) -> Figures:
     """Known outcomes of an operation under a case, the objective included."""
     job, bill = case.job, bills.bill(case, run.units, run.ways)
-    known = job.mfu is not None and run.tflops_per_gpu > 0
-    pflops = run.useful_pflops(job.mfu or 0.0) if known else None
-    trains = pflops and job.tokens is not None and job.active_parameters is not None
     found = {
         "objective": value_of(case, run),
         "useful_gpus": run.useful_gpus,
-        "useful_pflops": pflops,
         "goodput": run.goodput,
         "capex_usd": bill["capex_usd"],
-        "tco_usd": bill["tco_usd"] if case.rates.years else None,
         "facility_power_kw": bill["facility_power_kw"],
         "gpus_in_use": float(run.gpus),
         "write_gb_per_s": run.delivered_write_gb_per_s,
         "interval_s": run.interval_s,
-        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    if case.rates.years:
+        found["tco_usd"] = bill["tco_usd"]
+    if job.mfu is not None and run.tflops_per_gpu > 0:
+        found["useful_pflops"] = run.useful_pflops(job.mfu)
+        if found["useful_pflops"] and None not in (job.tokens, job.active_parameters):
+            found["days_to_train"] = case.days_at_one_pflops() / found["useful_pflops"]
+    return found
 
 
 def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
@@ -238,19 +238,13 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
     found = []
     for name, figure in asked.items():
         values = np.array([run[name] for run in runs if name in run], dtype=float)
-        if len(values):
-            at = np.quantile(values, list(QUANTILES.values()))
-            one = Percentiles(
-                name=name,
-                label=figure.label,
-                unit=figure.unit,
-                count=len(values),
-                mean=float(values.mean()),
-                least=float(values.min()),
-                most=float(values.max()),
-                **dict(zip(QUANTILES, at.tolist(), strict=True)),
-            )
-            found.append(one)
+        if not len(values):
+            continue
+        at = np.quantile(values, list(QUANTILES.values())).tolist()
+        known: dict[str, Any] = dict(zip(QUANTILES, at, strict=True))
+        known |= {"name": name, "label": figure.label, "unit": figure.unit, "count": len(values)}
+        known |= {"mean": values.mean(), "least": values.min(), "most": values.max()}
+        found.append(Percentiles(**known))
     return tuple(found)
 
 
@@ -433,38 +427,54 @@ def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
         InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
     """
     known, found = labels(inputs), list[Unknown]()
-    if not dists:
-        for path, text, reason in _usual(inputs, resolve(inputs)):
-            with suppress(NoPlaceError):  # the problem does not state it
-                found.append(_read(inputs, path, text, known, reason))
-        return tuple(found)
+    for path, text, reason in _usual(inputs, resolve(inputs)) if not dists else ():
+        with suppress(NoPlaceError):  # the problem does not state it
+            field = Field(inputs, path)
+            words = f"{text}: {reason}"
+            found.append(Unknown(field, _law(field, text), words, label(inputs, field.path, known)))
     for option in dists:
         origin = f"--vary {clip(option, 80)}"
-        path, separator, text = option.partition("=")
-        if not separator or not path.strip() or not text.strip():
+        path, _, text = (part.strip() for part in option.partition("="))
+        if not path or not text:
             raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
         try:
-            found.append(_read(inputs, path, text.strip(), known))
+            field = Field(inputs, path)
+            found.append(Unknown(field, _law(field, text), text, label(inputs, field.path, known)))
         except (NoPlaceError, DistributionError, QuantityError) as error:
             raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
     refuse_overlap(each.field.variable for each in found)
     return tuple(found)
 
 
-def _read(
-    inputs: Inputs, path: str, text: str, known: Mapping[str, str], reason: str = ""
-) -> Unknown:
-    """Read the distribution of a path.
+def _law(field: Field, text: str) -> Any:
+    """Distribution of scipy.stats of a field.
 
     Raises:
-        NoPlaceError, DistributionError, QuantityError: path, distribution or a value is wrong.
+        DistributionError, QuantityError: distribution or a value is wrong.
     """
-    field, (name, given) = Field(inputs, path), _parts(text)
+    from scipy import stats
+
     if not field.slot.numeric:
         message = f"'{field.path}' takes no numbers"
         raise DistributionError(message, f"--mode grid takes words: --vary {field.path}=A,B")
-    words = f"{text}: {reason}" if reason else text
-    return Unknown(field, _law(field, name, given), words, label(inputs, field.path, known))
+    name, given = _parts(text)
+    shape = f"write {name}({', '.join(KINDS[name])})"
+    if not all(given) or len(given) != len(KINDS[name]):
+        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values"
+        raise DistributionError(f"{message}, not {len(KINDS[name])}", shape)
+    numbers = [_value(field, each) for each in given]
+    low, high = numbers[0], numbers[-1]
+    _refuse(field.read(field.text(low)).faults)
+    if sorted(numbers) != numbers or low == high:
+        raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
+    _refuse(field.read(field.text(high)).faults)
+    if name == "triangular":
+        return stats.triang((numbers[1] - low) / (high - low), low, high - low)
+    if name == "uniform":
+        return stats.uniform(low, high - low)
+    if low <= 0.0:
+        raise DistributionError(f"{given[0]} of a loguniform is not more than 0", shape)
+    return stats.loguniform(low, high)
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
@@ -479,32 +489,7 @@ def _parts(text: str) -> tuple[str, list[str]]:
     if name not in KINDS:
         fix = did_you_mean(name, list(KINDS)) or f"known: {', '.join(KINDS)}"
         raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
-    given = [part.strip() for part in call[2].split(",")]
-    if not all(given) or len(given) != len(KINDS[name]):
-        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values"
-        fix = f"write {name}({', '.join(KINDS[name])})"
-        raise DistributionError(f"{message}, not {len(KINDS[name])}", fix)
-    return name, given
-
-
-def _law(field: Field, name: str, given: Sequence[str]) -> Any:
-    """Distribution of scipy.stats."""
-    from scipy import stats
-
-    numbers = [_value(field, text) for text in given]
-    first, last = numbers[0], numbers[-1]
-    shape = f"write {name}({', '.join(KINDS[name])})"
-    _refuse(field.read(field.text(first)).faults)
-    if sorted(numbers) != numbers or first == last:
-        raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
-    _refuse(field.read(field.text(last)).faults)
-    if name == "triangular":
-        return stats.triang((numbers[1] - first) / (last - first), first, last - first)
-    if name == "uniform":
-        return stats.uniform(first, last - first)
-    if first <= 0.0:
-        raise DistributionError(f"{given[0]} of a loguniform is not more than 0", shape)
-    return stats.loguniform(first, last)
+    return name, [part.strip() for part in call[2].split(",")]
 
 
 def _value(field: Field, text: str) -> float:
@@ -515,11 +500,11 @@ def _value(field: Field, text: str) -> float:
         QuantityError: it has the wrong unit, or none.
     """
     share = factor(text)
+    if share is not None and field.base is None:
+        message = f"there is no number here to take {clip(text, 40)} of"
+        raise DistributionError(message, "write the values themselves")
     if share is not None:
-        if field.base is None:
-            message = f"there is no number here to take {clip(text, 40)} of"
-            raise DistributionError(message, "write the values themselves")
-        return float(share) * field.base
+        return float(share) * (field.base or 0.0)
     if field.several:
         message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
         raise DistributionError(message, "write for example uniform(x0.8, x1.2)")
