@@ -476,20 +476,19 @@ def catalog(
         ),
     ] = None,
     check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
-    incomplete: Annotated[bool, option("List items with missing fields.", "--incomplete")] = False,
     prices: Annotated[list[Path] | None, option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
-    from planner.commands import catalog as command
+    from planner.commands.check import check_catalogs, show_catalog
 
     books = tuple(prices or ())
-    if check:
-        text, faulty = command.check(tuple(map(Path, names or ())), books, as_json=as_json)
-        say(text)
-        return 2 if faulty else 0
-    say(command.show(names or (), books, as_json=as_json, incomplete=incomplete))
-    return 0
+    if not check:
+        say(show_catalog(names or (), books, as_json=as_json))
+        return 0
+    text, faulty = check_catalogs(tuple(map(Path, names or ())), books, as_json=as_json)
+    say(text)
+    return 2 if faulty else 0
 
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")

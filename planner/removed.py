@@ -56,13 +56,16 @@ SETTINGS = {
     "network.storage.storage_oversubscription": "use oversubscription, for all leaves of a fabric",
     "policy.split.measure": "leave it out: shares are of units",
     "prices.public_note": _NOTE,
+    "prices.support_high": "leave it out; state the range in note",
     "prices.support_level": _LEVEL,
     "prices.support_levels": _LEVEL,
+    "prices.support_low": "leave it out; state the range in note",
     "public_notes": _NOTE,
     "site.floor.rows": "leave it out: the cable schedule states the length of each run",
     "site.power_basis": "leave it out; state the power to plan for as consumes.it_power",
     "storage.exact_families": "use storage.max_families, and items.ITEM.required for families",
     "storage.rule.per_gpus": "give read and write for one GPU: divide both by per_gpus",
+    "targets.min_gpus": "use jobs.gpus.min: gpus: {min: 1024} in the job",
     "term.support_level": _LEVEL,
 }
 """Keys of problem files, catalogs and price books, without ids of items and places in lists."""

@@ -28,8 +28,6 @@ HOSTILE = (
     "override", "sheet_name", "escape", "long",
 )  # fmt: skip
 CLOSE = 2e-5
-DIGITS = 1e-14
-"""Of figures in a workbook."""
 
 
 @pytest.fixture(params=NAMES)
@@ -155,7 +153,7 @@ def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
 WEIGHT, KEEP, WHY_NOT = "--weight", "--keep", "--why-not"
 USAGE = [
     (WEIGHT, "budget.capx=2", "no limit 'budget.capx'", "'budget.capex'"),
-    (WEIGHT, "budget.capex", "'budget.capex' is no weight", "--weight"),
+    (WEIGHT, "budget.capex", "'budget.capex' is no weight", "PATH=NUMBER"),
     (WEIGHT, "budget.capex=0", "'budget.capex=0' is no weight", "above 0"),
     (WEIGHT, "budget.capex=nan", "'budget.capex=nan' is no weight", "above 0"),
     (KEEP, "budget.capx", "no limit 'budget.capx'", "'budget.capex'"),

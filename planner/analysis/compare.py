@@ -25,7 +25,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share
@@ -278,8 +278,7 @@ _JOB = (
     "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
     "checkpoints_held other_data_tb hot_spare_systems tolerate_down"
 )
-_LIMITS = {"facility_power_limit_kw": "facility_power_kw", "it_power_limit_kw": "it_power_kw"}
-_LIMITS |= {"racks_limit": "racks"}
+_LIMITS = {"facility_power": "facility_power_kw", "it_power": "it_power_kw", "racks": "racks"}
 _WORDS = {
     "mode": "checkpoints",
     "interval_policy": "interval chosen",
@@ -328,7 +327,8 @@ def _inputs(plan: Plan) -> Facts:
     }
     for name, figure in _LIMITS.items():
         label, unit = f"{FIGURES[figure].label}, at most", FIGURES[figure].unit
-        found[f"site.{name}"] = label, unit, getattr(plan.site, name)
+        limit = next((each.limit for each in plan.limits if each.name == name), None)
+        found[f"site.{figure.replace(name, f'{name}_limit')}"] = label, unit, limit
     found |= _fields(plan.site, _SITE, "site.")
     basis = plan.site.energy_basis
     found["site.energy_basis"] = "energy counted at which draw", "", basis

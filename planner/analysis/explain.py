@@ -98,7 +98,7 @@ def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
         with suppress(ValueError):
             number = float(given)
         if not path or not 0.0 < number < 1e6:
-            fix = "give a path and a number above 0: --weight budget.capex=2"
+            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
             raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
         found.append((path, number))
     return tuple(found)

@@ -21,9 +21,8 @@ from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confi
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
-from planner.loader import load, scenario_names
+from planner.loader import NoPlaceError, load, scenario_names
 from planner.loader.axes import MOST, Axis, of_table, read_table, refuse_overlap, values
-from planner.loader.overrides import NoPlaceError
 from planner.optimizer.operate import Run
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
@@ -85,9 +84,8 @@ def scenarios(
                 len(found),
                 tuple(change for point in points for change in point.changes),
                 " / ".join(filter(None, [name, *(point.name for point in points)])),
-                "; ".join(filter(None, (point.refused for point in points))),
-                name,
-                tuple(cell for point in points for cell in point.cells),
+                base=name,
+                cells=tuple(cell for point in points for cell in point.cells),
             )
             found.append(scenario)
     known, columns = labels(inputs), list[Column]()
@@ -355,9 +353,5 @@ def _objective(inputs: Inputs, scenarios: Scenarios, there: Sequence[Scenario]) 
     """Objective of all scenarios, or ``VARIED``."""
     goals = {base.problem.objective.name for base in scenarios.bases.values()}
     if any(column.path in _OBJECTIVES for column in scenarios.axes):
-        goals = {
-            applied(scenarios.bases[s.base], s.changes).problem.objective.name
-            for s in there
-            if not s.refused
-        }
+        goals = {applied(scenarios.bases[s.base], s.changes).problem.objective.name for s in there}
     return VARIED if len(goals) > 1 else next(iter(goals), inputs.problem.objective.name)

@@ -15,8 +15,9 @@ from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
+from planner.loader import NoPlaceError
 from planner.loader.axes import FACTOR, Reading, Variable
-from planner.loader.overrides import NoPlaceError, number_of, short
+from planner.loader.places import number_of, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.job import DEFAULT_FAILURES

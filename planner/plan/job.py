@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner.case import Case, System, Way
-from planner.case.items import bought_nameplate, nameplate
-from planner.case.job import copy_s, local_part_gb, local_room_tb, writing_gpus
+from planner.case.items import nameplate
+from planner.case.job import local_room_tb
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
@@ -22,13 +22,10 @@ from planner.schema.operation import (
     Loss,
     Repair,
     ShrunkPlan,
-    StallPlan,
     WayPlan,
 )
 from planner.sizing import goodput, two_levels
-from planner.sizing.availability import units_out
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
-from planner.sizing.facility import HOURS_PER_YEAR
 
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
@@ -107,7 +104,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         active_parameters=job.active_parameters,
         **way_fields(inputs, case, run),
         local=_local(inputs, case, run) if run.mode == "local" else None,
-        derived_stall=_derived_stall(case, run),
+        derived_stall=job.derived_stall and run.mode != "sync",
         repair=_repair(case, run),
         burst=_burst(case, run),
         bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
@@ -179,12 +176,9 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
     assert stated is not None and levels is not None
     ways = [(way, way.drives) for _, way in case.in_use(run.used, run.ways)]
     types = [
-        (drives, local_part_gb(job, way, run.gpus), local_room_tb(job, way, run.gpus))
-        for way, drives in ways
-        if drives is not None
+        (drives, local_room_tb(job, way, run.gpus)) for way, drives in ways if drives is not None
     ]
-    part_gb = max(part_gb for _, part_gb, _ in types)
-    full, _, room_tb = max(types, key=lambda each: each[2] / each[0].capacity_tb)
+    full, room_tb = max(types, key=lambda each: each[1] / each[0].capacity_tb)
     return LocalPlan(
         every=run.every,
         remote_interval_s=run.remote_interval_s,
@@ -204,26 +198,9 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
         ),
         copies=levels.copies,
         keep=levels.keep,
-        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _, _ in types),
-        part_gb=part_gb,
+        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _ in types),
         room_tb=room_tb,
         capacity_tb=full.capacity_tb,
-        volume_tb_per_day=write_volume_tb_per_day(part_gb, run.interval_s),
-    )
-
-
-def _derived_stall(case: Case, run: Run) -> StallPlan | None:
-    """Parts of a derived stall, of the type that copies longest."""
-    job = case.job
-    if not job.derived_stall or run.mode == "sync":
-        return None
-    ways = [way for _, way in case.in_use(run.used, run.ways)]
-    slowest = max(ways, key=lambda way: copy_s(job, way, run.gpus))
-    return StallPlan(
-        overhead_s=job.stall_s,
-        gpu_gb=job.checkpoint_gb / writing_gpus(job, slowest, run.gpus),
-        copy_gb_per_s=slowest.host_copy_gb_per_s or 0.0,
-        copy_s=copy_s(job, slowest, run.gpus),
     )
 
 
@@ -234,12 +211,6 @@ def _repair(case: Case, run: Run) -> Repair | None:
         return None
     way = case.in_use(run.used, run.ways)[0][1]
     unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
-    gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
-    shrunk = operate.shrunk_of(case, run)
-    out = None if unit.in_rack else units_out(run.spares, load)
-    if shrunk is not None:
-        out = shrunk.units_out
-    kept_gpus = run.useful_gpus / (1.0 - run.waiting)
     return Repair(
         unit=unit.name,
         unit_gpus=unit.gpus,
@@ -251,30 +222,19 @@ def _repair(case: Case, run: Run) -> Repair | None:
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - run.waiting,
-        units_out=out,
-        waiting_h_per_year=HOURS_PER_YEAR * run.waiting,
-        next_spare_gpus=None if unit.in_rack else kept_gpus * gained,
         shrunk=_shrunk(case, run, way),
     )
 
 
 def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
     """Operation with fewer replicas; None where the job waits."""
-    repair = case.job.repair
-    shrunk = operate.shrunk_of(case, run)
-    if shrunk is None or repair is None:
+    found = operate.shrunk_of(case, run)
+    if found is None:
         return None
-    restarts = operate.restarts(case.job, run)
-    planned = shrunk.planned(restarts, run.interval_s, run.mtti_s)
     return ShrunkPlan(
-        running=1.0 - shrunk.idle,
-        failing=shrunk.failing,
+        running=float(found.running[0]),
+        failing=float(found.failing[0]),
         least_replicas=way.least_running,
-        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
-        restart_s=restarts.grow_s + restarts.more_s,
-        short_h_per_year=shrunk.short * HOURS_PER_YEAR,
-        stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
-        late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
     )
 
 
@@ -283,10 +243,12 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     if not case.bursts or not any(item.burst_nameplate_gb_per_s for item in bought):
         return None
     counts = [(item, run.units[item.id]) for item in bought]
-    rates = (item.burst_nameplate_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
+    sustained = [nameplate(item, n)[1] for item, n in counts]
+    bursts = [item.burst_nameplate_gb_per_s * n for item, n in counts]
+    rates = (burst or rate for burst, rate in zip(bursts, sustained, strict=True))
     return BurstPlan(
         delivered_write_gb_per_s=share * sum(rates),
-        delivered_sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],
+        delivered_sustained_gb_per_s=share * sum(sustained),
         buffer_gb=share * sum(item.buffer_gb * n for item, n in counts),
         recovery_s=operate.recovery_s(case, run.units),
     )
@@ -352,7 +314,6 @@ def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row = choice.point, choice.measured
     item = inputs.item(system.id)
-    curve = None if point.source is None else _title(inputs, item, point.source)
     return WayPlan(
         id=choice.id_of(item, inputs.problem.job),
         gpu_type=system.id,
@@ -360,13 +321,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_cap=point.gpu_cap,
         power_share=point.power,
         throughput=point.throughput,
-        curve=curve,
         rate_tflops=None if row is None else row.rate_tflops,
-        rate_low_tflops=None if row is None else row.low_tflops,
-        rate_high_tflops=None if row is None else row.high_tflops,
         rate_gpus=None if row is None else row.gpus,
-        rate_source=None if row is None else _title(inputs, item, row.source),
-        rate_note=None if row is None else row.note,
         **_parallelism(item, inputs.problem.job, choice),
     )
 

@@ -356,7 +356,6 @@ class Line(PlanModel):
     rack_class: Customer[RackClassName | None] = None
     support_share: Discounted[float | None] = None
     unit_subscription_list_usd: Discounted[float | None] = None
-    units_per_rack: Customer[int | None] = None
     idle: Customer[int] = 0
     lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=is_none)
     min_order: Customer[int | None] = Field(default=None, exclude_if=is_none)
@@ -535,9 +534,6 @@ class Site(PlanModel):
     """Site, budget and term for the outputs."""
 
     pue: Customer[float]
-    it_power_limit_kw: Customer[float | None]
-    facility_power_limit_kw: Customer[float | None]
-    racks_limit: Customer[int | None]
     years: Customer[float | None]
     electricity_usd_per_kwh: float | None
     delivered_fraction_read: Customer[float]

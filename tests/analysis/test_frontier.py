@@ -158,7 +158,7 @@ def a_hall(**objective: str) -> Request:
 
 def test_without_a_plan_or_without_an_end_there_is_no_frontier() -> None:
     request = a_hall(maximize="goodput")
-    request.more["targets"] = {"min_gpus": 1000}
+    request.job["gpus"] = {"min": 1000}
     for against in AGAINST:
         answer = study(inputs_of(request.case()), EXACT, against=against)
         assert (answer.status, answer.points, answer.knee) == ("infeasible", (), None)
@@ -186,7 +186,7 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert ran(*words, "--against", "power", "-o", str(tmp_path / "a")).code == 0
     written = [*(tmp_path / "a").iterdir()]
     assert {path.name for path in written} == {
-        *(f"problem.frontier-{name}.{kind}" for name in both for kind in ("json", "png", "svg")),
+        *(f"problem.frontier-{name}.{kind}" for name in both for kind in ("json", "png")),
         "problem.frontier.xlsx", "problem.frontier.html",
     }  # fmt: skip
     assert all(path.stat().st_size for path in written)
@@ -195,7 +195,7 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert ran(*words, "--json").out == record
     two = ran(*words, "--against", "power", "--json")
     assert [each["x_name"] for each in json.loads(two.out)] == list(both)
-    hopeless = ran(*words, "--set", "targets.min_gpus=100000", "-o", str(tmp_path / "none"))
+    hopeless = ran(*words, "--set", "jobs.0.gpus.min=100000", "-o", str(tmp_path / "none"))
     names = {path.name for path in (tmp_path / "none").iterdir()}
     kinds = {"problem.frontier-cost.json", "problem.frontier.html", "problem.frontier.xlsx"}
     assert (hopeless.code, names) == (3, kinds)

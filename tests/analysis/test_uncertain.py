@@ -78,7 +78,7 @@ WRONG = [
     ("storage.delivered_fraction.write=uniform(0.5, 1.5)", "1.5 is out of range: expected at"),
     ("budget.tco=uniform(x0.8, x1.2)", "there is no number here to take x0.8 of"),
     ("prices.*.list=uniform(1 USD, 2 USD)", "1 USD is no factor of them; write for example"),
-    ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price for 'gpu_bx'"),
+    ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price 'gpu_bx'"),
     ("jobs.0.failures=uniform(1, 2)", "'jobs.0.failures' takes no numbers; --mode grid takes"),
     ("site.facility_power=normal(8 MW, 1 MW)", "no distribution 'normal'"),
 ]
@@ -219,7 +219,7 @@ def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
 
 
 def test_scenarios_without_a_plan_are_counted_and_left_out(small: str) -> None:
-    found = asked(small, "targets.min_gpus=uniform(313, 713)", samples=20)
+    found = asked(small, "jobs.0.gpus.min=uniform(313, 713)", samples=20)
     assert found.statuses["infeasible"] == 10  # there are 512 GPUs at most
     assert found.statuses["optimal"] == 10
     assert found.status == "optimal"
