@@ -166,9 +166,3 @@ def test_the_figures_by_hand() -> None:
     spared = 0.8 * resized * (1.0 - math.exp(-out)) / out
     left *= math.exp(restart_s / job.mtti_s * spared / found.failing)
     assert repair.availability == pytest.approx(left)
-
-
-# Plan and simulation.
-
-
-# What is refused, and what is caught.

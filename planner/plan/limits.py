@@ -14,8 +14,14 @@ from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run, exceeded_limits, operate
-from planner.optimizer.stores import broken_by_counts, broken_limits, largest_share
+from planner.optimizer.operate import (
+    Run,
+    broken_by_counts,
+    broken_limits,
+    exceeded_limits,
+    largest_share,
+    operate,
+)
 from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
