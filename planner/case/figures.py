@@ -319,15 +319,9 @@ class Part(NamedTuple):
         return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
 
 
-def _over_term(*parts: Part) -> tuple[Part, ...]:
-    """Yearly amounts over the term, discounted."""
-
-    def scaled(part: Part) -> Part:
-        return Part(
-            lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought
-        )
-
-    return tuple(scaled(part) for part in parts)
+def _over_term(part: Part) -> Part:
+    """A yearly amount over the term, discounted."""
+    return Part(lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought)
 
 
 def _stated_part(name: str) -> Part:
@@ -356,7 +350,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "energy_usd_per_year": (_ENERGY,),
     "colocation_usd_per_year": (_COLOCATION,),
     "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
-    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *map(_over_term, (_SUBSCRIPTIONS, _ENERGY, _COLOCATION))),
 }
 """By figure, catalog figures as far as anything compares them. Racks are counts of their own, which
 the companions know."""
