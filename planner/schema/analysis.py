@@ -315,9 +315,7 @@ class Percentiles(Record):
     count: int
     mean: InItsUnit
     p5: InItsUnit
-    p25: InItsUnit
     p50: InItsUnit
-    p75: InItsUnit
     p95: InItsUnit
     least: InItsUnit
     most: InItsUnit
@@ -328,7 +326,6 @@ class CandidatePlan(Record):
 
     name: str
     counts: dict[str, int]
-    nominal: bool
     best_in: int
     feasible: float
     mean: InUnitOfGoal | None

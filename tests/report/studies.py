@@ -172,8 +172,8 @@ def tornado() -> Tornado:
 
 
 def _outcome(name: str, label: str, unit: str, middle: float, spread: float) -> Percentiles:
-    steps = (-2.4, -1.6, -0.7, 0.0, 0.7, 1.6, 2.4)
-    names = ("least", "p5", "p25", "p50", "p75", "p95", "most")
+    steps = (-2.4, -1.6, 0.0, 1.6, 2.4)
+    names = ("least", "p5", "p50", "p95", "most")
     made = {each: middle * (1 + spread * step) for each, step in zip(names, steps, strict=True)}
     return Percentiles(name=name, label=label, unit=unit, count=487, mean=middle, **made)
 
@@ -202,7 +202,7 @@ def uncertain() -> Uncertain:
             _outcome("interval_s", "checkpoint interval", "s", 662.0, 0.19),
         ),
         candidates=tuple(
-            CandidatePlan(name=name, nominal=name == "nominal", counts={SYSTEM: n, STORE: 115 - n},
+            CandidatePlan(name=name, counts={SYSTEM: n, STORE: 115 - n},
                           best_in=best_in, feasible=feasible, mean=70.0 * n, worst=worst,
                           mean_regret=mean, most_regret=most)
             for name, n, best_in, feasible, worst, mean, most in plans
