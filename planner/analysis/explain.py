@@ -32,10 +32,10 @@ from planner.infeasible import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs, applied
 from planner.levers import Lever, levers, one_of
 from planner.limits import BY_NAME
+from planner.optimizer.alternatives import bounds_with, fitted
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import bounds_with, fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.plan.limits import binding
 from planner.schema.analysis import (

@@ -162,13 +162,13 @@ def match_jobs(
     unknown = []
     chosen = dict(zip(*linear_sum_assignment(cost), strict=True)) if cost.size else {}
     for number, job in enumerate(left):
-        place = chosen.get(number)
-        if place is None or cost[number, place] >= 1e3:
-            place = int(np.argmin(far[number])) if len(listed) else None
-        if place is None or far[number, place] > _NEAR:
+        at = chosen.get(number)
+        if at is None or cost[number, at] >= 1e3:
+            at = int(np.argmin(far[number])) if listed else None
+        if at is None or far[number, at] > _NEAR:
             unknown.append(job.name)
         else:
-            matched[place].append(job)
+            matched[at].append(job)
     return matched, unknown
 
 
