@@ -193,7 +193,7 @@ def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Sce
 
 # Outcomes
 
-QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95}
+QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 OUTCOMES: Mapping[str, str] = {
     "useful_gpus": "useful_gpus",
     "useful_pflops": "useful_pflops",

@@ -315,7 +315,9 @@ class Percentiles(Record):
     count: int
     mean: InItsUnit
     p5: InItsUnit
+    p25: InItsUnit
     p50: InItsUnit
+    p75: InItsUnit
     p95: InItsUnit
     least: InItsUnit
     most: InItsUnit

@@ -172,8 +172,8 @@ def tornado() -> Tornado:
 
 
 def _outcome(name: str, label: str, unit: str, middle: float, spread: float) -> Percentiles:
-    steps = (-2.4, -1.6, 0.0, 1.6, 2.4)
-    names = ("least", "p5", "p50", "p95", "most")
+    steps = (-2.4, -1.6, -0.7, 0.0, 0.7, 1.6, 2.4)
+    names = ("least", "p5", "p25", "p50", "p75", "p95", "most")
     made = {each: middle * (1 + spread * step) for each, step in zip(names, steps, strict=True)}
     return Percentiles(name=name, label=label, unit=unit, count=487, mean=middle, **made)
 
