@@ -422,10 +422,3 @@ def test_file_longer_than_is_read_is_refused(tmp_path: Path) -> None:
 def test_product_by_description_and_sku(tmp_path: Path, text: str, item: str | None) -> None:
     quote = quoted_reported(tmp_path / "q.csv", f'{HEAD}{COLUMNS},"{text}",2,1000,2000\n')
     assert quote.lines[0].item == item
-
-
-def test_option_without_a_quantity_that_the_total_holds_has_no_price(tmp_path: Path) -> None:
-    text = f"{HEAD}{COLUMNS},DGX B200,option,450000,1800000\n,Total,,,1800000\n"
-    quote = quoted_reported(tmp_path / "q.csv", text)
-    assert quote.prices == ()
-    assert kinds(quote) == {"item": 1, "total": 1}
