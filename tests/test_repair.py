@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pytest
 
-from planner.inputs import Inputs
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
 from planner.verifier import faults
@@ -145,9 +143,3 @@ def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
     inputs = inputs_of(request.case())
     wrong = put(planned(request), ("jobs", 0, "per_system_gpus"), used)
     assert "jobs.per_system_gpus" in "\n".join(faults(inputs, wrong))
-
-
-@cache
-def solved(seed: int) -> tuple[Inputs, Plan]:
-    inputs = inputs_of(repaired_case(seed))
-    return inputs, solve(inputs, explain=False)

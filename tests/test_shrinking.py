@@ -146,9 +146,3 @@ def test_the_figures_by_hand() -> None:
     spared = 0.8 * resized * (1.0 - math.exp(-out_s)) / out_s
     left *= math.exp((job.restart_s + job.restore_s) / job.mtti_s * spared / failing)
     assert repair.availability == pytest.approx(left)
-
-
-# Plan and simulation.
-
-
-# What is refused, and what is caught.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.case import Case, System, Way
-from planner.case.items import bought_nameplate, nameplate
+from planner.case.items import nameplate
 from planner.case.job import local_room_tb
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
@@ -243,10 +243,12 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     if not case.bursts or not any(item.burst_nameplate_gb_per_s for item in bought):
         return None
     counts = [(item, run.units[item.id]) for item in bought]
-    rates = (item.burst_nameplate_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
+    sustained = [nameplate(item, n)[1] for item, n in counts]
+    bursts = [item.burst_nameplate_gb_per_s * n for item, n in counts]
+    rates = (burst or rate for burst, rate in zip(bursts, sustained, strict=True))
     return BurstPlan(
         delivered_write_gb_per_s=share * sum(rates),
-        delivered_sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],
+        delivered_sustained_gb_per_s=share * sum(sustained),
         buffer_gb=share * sum(item.buffer_gb * n for item, n in counts),
         recovery_s=operate.recovery_s(case, run.units),
     )

@@ -18,7 +18,7 @@ from planner.schema import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from tests.workbook.conftest import made
 from tests.workbook.office import to_read
-from tests.world.shown import CASES, plan
+from tests.world.known_plans import CASES, plan
 from tests.world.solved import solved
 
 EDITIONS: tuple[tuple[Audience, Prices], ...] = (

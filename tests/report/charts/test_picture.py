@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from typing import Any, TypeVar
-from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
@@ -21,11 +20,11 @@ from planner.report.blocks import (
     Reference,
     ShadedRange,
 )
-from tests.report.charts import samples
-from tests.report.charts.samples import charts
-from tests.report.samples_sensitivity import (
+from tests.report import studies as samples
+from tests.report.studies import (
     FAILURES,
     POWER,
+    charts,
     grid_sweep,
     storage_frontier,
     tornado,
@@ -36,7 +35,7 @@ CHARTS: dict[str, Chart] = {
     f"{number}-{chart.name}": chart
     for number, (study, rows) in enumerate([*samples.all_kinds(), *samples.hostile()])
     for chart in charts(study, rows)
-    if number < KINDS or chart.name in ("frontier", "tornado", "candidates")
+    if number < KINDS or chart.name in ("frontier", "candidates")
 }
 
 
@@ -46,19 +45,15 @@ def frontier() -> Chart:
 
 
 def test_the_same_chart_gives_the_same_bytes(frontier: Chart) -> None:
-    first = picture.png(frontier), picture.svg(frontier)
+    first = picture.png(frontier)
     with mpl.rc_context({"font.size": 30.0, "svg.hashsalt": "other", "axes.facecolor": "red"}):
-        assert (picture.png(frontier), picture.svg(frontier)) == first
+        assert picture.png(frontier) == first
 
 
 def test_files_tell_neither_when_nor_by_what_they_were_made(frontier: Chart) -> None:
     data = picture.png(frontier)
     assert _chunks(data) <= {b"IHDR", b"IDAT", b"IEND", b"pHYs"}
     assert struct.unpack(">I", data[16:20]) == (1000,)
-    text = picture.svg(frontier).decode()
-    assert mpl.__version__ not in text and "<dc:date>" not in text and "<dc:creator>" not in text
-    root = ElementTree.fromstring(text)
-    assert "Useful work against" in "".join(root.itertext())
 
 
 @pytest.mark.parametrize("name", CHARTS)
