@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.case.resolve import missing_figure, why_not_wanted
+from planner.currency import discounted_years
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.documents import findings, read
@@ -41,7 +42,6 @@ from planner.schema.catalog import Item, Source
 from planner.schema.plan import Line
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import Quantity
-from planner.sizing.facility import discounted_years
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")

@@ -14,7 +14,7 @@ from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
 from planner.case.model import Companion
 from planner.case.resolve import unwanted
-from planner.figures import STATED
+from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
@@ -25,8 +25,8 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
-from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
+from planner.units import HOURS_PER_YEAR
 
 SECTIONS: dict[str, Section] = {
     "gpu_system": "Compute",
@@ -111,7 +111,7 @@ def _line_at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line
     most_kw, typical_kw = share * rated_kw, line.unit_typical_power_kw
     one = {
         "it_power_kw": most_kw,
-        "heat_btu_per_h": heat_btu_per_h(most_kw),
+        "heat_btu_per_h": most_kw * BTU_PER_H_PER_KW,
         "typical_power_kw": most_kw if typical_kw is None else min(typical_kw, most_kw),
     }
     for name, row in STATED.items():
@@ -245,7 +245,7 @@ def _unit_figures(item: Item, inputs: Inputs) -> dict[str, float | None]:
     power = figures.it_power_kw(item, inputs)
     return {
         "it_power_kw": power,
-        "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
+        "heat_btu_per_h": None if power is None else power * BTU_PER_H_PER_KW,
         "typical_power_kw": figures.typical_power_kw(item, inputs),
         **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
     }
@@ -419,7 +419,7 @@ def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
         return dict.fromkeys(("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw"))
     liquid = sum((line.it_power_kw or 0.0) * line.liquid_share for line in lines)
     return {
-        "heat_btu_per_h": heat_btu_per_h(power),
+        "heat_btu_per_h": power * BTU_PER_H_PER_KW,
         "heat_air_kw": power - liquid,
         "heat_liquid_kw": liquid,
     }
