@@ -185,7 +185,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
     bill, run = build_bill(found, basis, cluster, plan), Run(basis, cluster, j)
     check_lines(found, basis, plan, bill)
     if drawn or plan.racks:
-        check_racks(found, basis, bill, plan)
+        check_racks(found, basis, bill.standing, bill.companions, bill.room, plan)
     check_job(found, run)
     check_totals(found, basis, plan, bill.room)
     check_limits(found, plan, bill, run)

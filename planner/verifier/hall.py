@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan, RackClassName, RackGroup
 from planner.verifier.basis import DECIDED, RELATIVE, Basis, Findings, round_up, times, total
-
-if TYPE_CHECKING:
-    from planner.verifier.bill import Bill
 
 ANY_NUMBER = 10**9
 """Devices without height, draw and weight that fit into a rack."""
@@ -206,7 +203,14 @@ def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Load) -> int:
 # The placement of a plan.
 
 
-def check_racks(found: Findings, basis: Basis, bill: Bill, plan: Plan) -> None:
+def check_racks(
+    found: Findings,
+    basis: Basis,
+    standing: Mapping[str, int],
+    companions: Mapping[str, int],
+    room: Room,
+    plan: Plan,
+) -> None:
     """Check the placement: each rack's content, each device once, no rack too many."""
     if basis.problem.site.rack is None:
         found.require(not plan.racks, "racks: a placement, but racks have no size")
@@ -220,24 +224,24 @@ def check_racks(found: Findings, basis: Basis, bill: Bill, plan: Plan) -> None:
         _check_group(found, basis, group)
         for device in group.devices:
             placed[device.sku] += group.count
-    expected, sets = _devices(basis, bill), bill.room.sets
+    expected, sets = _devices(basis, {**standing, **companions}, room), room.sets
     for sku in sorted({*placed, *expected}):
         found.expect(f"racks: devices {sku}", placed[sku], expected[sku])
     for name in ("gpu", "storage", "network"):
         racks = sum(each.racks for each in sets if each.rack_class == name)
         found.expect(f"racks: racks of class {name}", classes[name], racks)
-    found.expect("racks: PDUs", pdus, bill.room.pdus)
+    found.expect("racks: PDUs", pdus, room.pdus)
     rack = space(basis, "network")
     for each in sets:
         if each.sku is None and rack is not None:
-            most = shared_racks(basis, bill.companions, rack)
+            most = shared_racks(basis, companions, rack)
             found.at_most("racks: racks of network devices", each.racks, most)
 
 
-def _devices(basis: Basis, bill: Bill) -> Counter[str]:
+def _devices(basis: Basis, counts: Mapping[str, int], room: Room) -> Counter[str]:
     """Devices that stand in racks; a rack that is a product counts for each of its racks."""
-    devices, known = Counter[str](), {each.sku for each in bill.room.sets}
-    for sku, count in {**bill.standing, **bill.companions}.items():
+    devices, known = Counter[str](), {each.sku for each in room.sets}
+    for sku, count in counts.items():
         item, decided = basis.items[sku], basis.items[sku].category in DECIDED
         if sku in known if decided else basis.stated(item, "rack_units") or sku in known:
             own = item.consumes.racks
