@@ -416,7 +416,7 @@ def _check_times(found: Findings, run: Run) -> None:
     stall_s: float = write_s
     if derived:
         slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
-        stall_s = (saved.stall_overhead_s or 0.0) + j.checkpoint_gb / run.writers / slowest
+        stall_s = saved.known_stall_s + j.checkpoint_gb / run.writers / slowest
     elif j.mode != "sync":
         stall_s = saved.known_stall_s
     own = {
