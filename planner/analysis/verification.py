@@ -31,14 +31,7 @@ from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
-from planner.verifier import (
-    faults,
-    origin_faults,
-    program_faults,
-    recheck,
-    unit_faults,
-    unproven_faults,
-)
+from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.version import __version__
 
 _AGAIN = "solve the problem again"
@@ -183,8 +176,7 @@ def _undone(name: CheckName, text: str) -> Check:
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck(opened.inputs, opened.plan)
-    wrong = (*found.disagreements, *unproven_faults(plan), *program_faults(plan))
-    wrong = wrong or assembly_faults(opened.inputs, plan)
+    wrong = found.disagreements or assembly_faults(opened.inputs, plan)
     if search and not wrong and not found.breaches and is_repeatable(plan):
         wrong = search_faults(opened.inputs, plan)
     what, again = f"a problem that is {plan.status}", "computed again from the inputs it carries"
