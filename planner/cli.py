@@ -252,7 +252,6 @@ def explain(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    step: Annotated[Texts, option("Step for a marginal value.", metavar="PATH=VALUE")] = None,
     why_not: Annotated[Texts, option("Explain why it is not bought.", metavar="ITEM")] = None,
     weight: Annotated[Texts, option("No plan: cost to relax.", metavar="PATH=NUMBER")] = None,
     keep: Annotated[Texts, option("No plan: a limit to keep.", metavar="PATH")] = None,
@@ -268,12 +267,12 @@ def explain(
     """
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
     if is_portfolio(problem):
-        _refuse_given(ctx, "step", "why_not", "weight", "keep", "output")
+        _refuse_given(ctx, "why_not", "weight", "keep", "output")
         return portfolio.explain(target, settings=set_ or (), time_limit=time_limit)
     study = partial(
         library.explain,
         problem,
-        step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or (),
+        why_not=why_not or (), weight=weight or (), keep=keep or (),
         settings=set_ or (), scenario=scenario, time_limit=time_limit,
     )  # fmt: skip
     return deliver(study, target)
@@ -477,20 +476,19 @@ def catalog(
         ),
     ] = None,
     check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
-    incomplete: Annotated[bool, option("List items with missing fields.", "--incomplete")] = False,
     prices: Annotated[list[Path] | None, option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
-    from planner.commands import catalog as command
+    from planner.commands.check import check_catalogs, show_catalog
 
     books = tuple(prices or ())
-    if check:
-        text, faulty = command.check(tuple(map(Path, names or ())), books, as_json=as_json)
-        say(text)
-        return 2 if faulty else 0
-    say(command.show(names or (), books, as_json=as_json, incomplete=incomplete))
-    return 0
+    if not check:
+        say(show_catalog(names or (), books, as_json=as_json))
+        return 0
+    text, faulty = check_catalogs(tuple(map(Path, names or ())), books, as_json=as_json)
+    say(text)
+    return 2 if faulty else 0
 
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")

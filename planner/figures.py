@@ -257,7 +257,7 @@ class Objective(NamedTuple):
 _OBJECTIVES: tuple[tuple[str, str, Sense, str], ...] = (
     ("goodput", "useful_pflops", "maximize", "min_useful_pflops"),
     ("useful_gpus", "useful_gpus", "maximize", "min_useful_gpus"),
-    ("gpus", "gpus_used", "maximize", "min_gpus"),
+    ("gpus", "gpus_used", "maximize", "gpus_min"),
     ("cost", "capex_usd", "minimize", "capex"),
     ("tco", "tco_usd", "minimize", "tco"),
     ("power", "it_power_kw", "minimize", "it_power"),

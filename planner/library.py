@@ -292,7 +292,6 @@ def uncertain(
 def explain(
     problem: ProblemSource,
     *,
-    step: Settings = (),
     why_not: Sequence[str] = (),
     weight: Settings = (),
     keep: Sequence[str] = (),
@@ -301,7 +300,6 @@ def explain(
     """The explanation of the best plan, or a minimal set of conflicting limits without one.
 
     Args:
-        step: steps of limits for their marginal values: ``{"site.facility_power": "1 kW"}``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
@@ -310,7 +308,6 @@ def explain(
 
     return run(
         request_of(problem, **solving),
-        step=as_texts(step),
         why_not=as_texts(why_not),
         weight=as_texts(weight),
         keep=as_texts(keep),

@@ -63,6 +63,7 @@ SETTINGS = {
     "site.power_basis": "leave it out; state the power to plan for as consumes.it_power",
     "storage.exact_families": "use storage.max_families, and items.ITEM.required for families",
     "storage.rule.per_gpus": "give read and write for one GPU: divide both by per_gpus",
+    "targets.min_gpus": "use jobs.gpus.min: gpus: {min: 1024} in the job",
     "term.support_level": _LEVEL,
 }
 """Keys of problem files, catalogs and price books, without ids of items and places in lists."""

@@ -2,7 +2,7 @@
 
 ``goldilocks.svg``: one GPU system (DGX GB300 NVL72) and one appliance (DDN AI400X2); the number of
 appliances is fixed, the planner decides everything else.
-``frontier_storage.svg``: work against write bandwidth, as ``sweep --mode frontier`` draws it.
+``frontier_storage.png``: work against write bandwidth, as ``sweep --mode frontier`` draws it.
 ``quote_sheet.png``: the workbook, if LibreOffice and poppler are installed.
 """
 
@@ -20,7 +20,7 @@ from planner import workbook
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "goldilocks.svg"
-FRONTIER = PICTURE.with_name("frontier_storage.svg")
+FRONTIER = PICTURE.with_name("frontier_storage.png")
 SHEET = PICTURE.with_name("quote_sheet.png")
 OTHERS = "ddn_ai400x2_500tb: {exclude: true}, ddn_ai400x2_turbo: {exclude: true}"
 ONLY = (
@@ -139,7 +139,7 @@ def draw_frontier() -> None:
     with tempfile.TemporaryDirectory() as folder:
         sweep = ["planner", "sweep", problem, "--mode", "frontier", "--against", "storage"]
         subprocess.run([*sweep, "-o", folder], check=True, capture_output=True)
-        shutil.copyfile(Path(folder) / "10MW.frontier-storage.svg", FRONTIER)
+        shutil.copyfile(Path(folder) / "10MW.frontier-storage.png", FRONTIER)
 
 
 def photograph() -> None:

@@ -101,9 +101,9 @@ def test_a_fabric_has_an_end() -> None:
     request = furnished(minimize="cost")
     request.site["it_power"] = "90 MW"
     # Radix 8 in three tiers holds 128 ports, 4 to a system: 32 systems, one of them the manager.
-    request.more["targets"] = {"min_gpus": 31 * 8}
+    request.job["gpus"] = {"min": 31 * 8}
     assert solve(inputs_of(request.case())).status == "optimal"
-    request.more["targets"] = {"min_gpus": 31 * 8 + 1}
+    request.job["gpus"] = {"min": 31 * 8 + 1}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"
     with pytest.raises(ValueError, match="more than any size holds"):

@@ -149,13 +149,14 @@ def test_lists_are_entered_by_position_or_name(files: Files, entry: str) -> None
 
 
 def test_settings_make_what_was_not_there(files: Files) -> None:
-    settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3", "targets.min_gpus=8")
+    settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3")
+    settings += ("targets.min_useful_gpus=8",)
     problem = load(files(), settings=settings).problem
     assert problem.site.racks == 5
     assert problem.site.rack is not None
     assert problem.site.rack.height_ru == 48.0
     assert problem.items["gpu"].max == 3
-    assert problem.targets.min_gpus == 8
+    assert problem.targets.min_useful_gpus == 8
 
 
 def test_the_digest_follows_every_input(files: Files) -> None:

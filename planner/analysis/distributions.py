@@ -12,8 +12,9 @@ from planner.case import Case, resolve
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Change, Inputs
 from planner.levers import levers
+from planner.loader import NoPlaceError
 from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overlap
-from planner.loader.overrides import NoPlaceError, number_of
+from planner.loader.places import number_of
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
 from planner.schema.job import DEFAULT_FAILURES

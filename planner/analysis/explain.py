@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from planner.analysis.request import Request
 from planner.analysis.variants import FOR_THE_PLAN, Best, no_worse, value_of
@@ -12,7 +12,7 @@ from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs
-from planner.levers import Lever, levers, one_of, read
+from planner.levers import Lever, levers, one_of
 from planner.optimizer.optimise import fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
@@ -20,7 +20,6 @@ from planner.plan.limits import binding
 from planner.schema.analysis import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.terminal import Progress, ignore
-from planner.units import QuantityError
 
 PAYS = 1e-3
 """Least gain of the objective that counts as a next step, as a share."""
@@ -30,7 +29,6 @@ def explain(
     inputs: Inputs,
     options: Options,
     *,
-    steps: Mapping[str, str] | None = None,
     asked: Sequence[str] = (),
     plan: Plan | None = None,
     progress: Progress = ignore,
@@ -38,20 +36,16 @@ def explain(
     """Explain the best plan of a problem.
 
     Args:
-        steps: by how much to move a limit, by path, as the user wrote it.
         asked: items whose absence is explained exactly, with their break-even price.
         plan: the best plan, where it is known.
         progress: called with the numbers of questions answered and of all.
 
     Raises:
-        InputError: a step names no limit of the problem, or an asked name is no item.
+        InputError: an asked name is no item.
         VerificationError: the plan does not agree with its re-computation.
     """
-    steps, options, limits = steps or {}, options.started(), movable(inputs)
-    check_names(list(steps), limits, "--step")
+    options = options.started()
     check_items(inputs, asked)
-    for lever in limits:
-        step_of(lever, steps)
     plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
     if not plan.jobs:
         return Explanation(plan=plan)
@@ -66,7 +60,7 @@ def explain(
             "bound": base.bound,
             "gpus_used": base.run.gpus,
             "without": tuple(_fix_levers(prober)),
-            "marginals": marginals(prober, steps, progress),
+            "marginals": marginals(prober, progress),
         }
         found = found.model_copy(update=worths)
     items = why_not_of(prober, asked)
@@ -76,7 +70,6 @@ def explain(
 def run(
     request: Request,
     *,
-    step: Sequence[str],
     why_not: Sequence[str],
     weight: Sequence[str],
     keep: Sequence[str],
@@ -84,7 +77,6 @@ def run(
     """Explain the plan of a problem, or why there is none.
 
     Args:
-        step: how far to move limits, each as ``path=value``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, weights of changes, each as ``path=number``.
         keep: without a plan, limits that must stay.
@@ -96,8 +88,7 @@ def run(
     inputs = request.inputs
     check_names([name for name, _ in options.weights], levers(inputs), "--weight")
     check_names(list(options.keep), levers(inputs), "--keep")
-    steps = dict(_pairs("--step", step))
-    return explain(inputs, options, steps=steps, asked=why_not, progress=request.progress)
+    return explain(inputs, options, asked=why_not, progress=request.progress)
 
 
 # Steps of limits
@@ -111,14 +102,8 @@ def movable(inputs: Inputs) -> list[Lever]:
     return [lever for lever in levers(inputs) if lever.value is not None]
 
 
-def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
-    """Step of a lever: the user's by path, or one that suits its unit.
-
-    Raises:
-        InputError: the user's is no quantity of that kind.
-    """
-    if lever.path in steps:
-        return _read_step(lever, steps[lever.path])
+def step_of(lever: Lever) -> float:
+    """Step of a lever that suits its unit."""
     value = abs(lever.value or 0.0)
     if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
         return _HOUR_S if value >= 10.0 * _HOUR_S else _MINUTE_S
@@ -136,20 +121,6 @@ def _one_digit(value: float) -> float:
     return float(f"{value:.0e}") if value > 0 else 1.0
 
 
-def _read_step(lever: Lever, text: str) -> float:
-    origin, rates = f"--step {lever.path}", {lever.money.code: lever.money}
-    try:
-        step = float(text) if lever.whole else read(text, lever.unit, rates)
-    except QuantityError as error:
-        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
-    except ValueError:
-        step = math.nan
-    if not 0 < step < math.inf or (lever.whole and step != round(step)):
-        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
-        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
-    return step
-
-
 def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
     """Refuse a name that is no limit of the problem.
 
@@ -164,27 +135,18 @@ def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> N
             raise InputError(Finding("limit", message, option, fix=fix))
 
 
-def _pairs(option: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield ``path=value`` texts as pairs."""
-    for text in texts:
-        path, _, value = (part.strip() for part in text.partition("="))
-        if not path or not value:
-            fix = f"write for example {option} site.facility_power='100 kW'"
-            raise InputError(Finding("option", f"'{text[:80]}' is not PATH=VALUE", option, fix=fix))
-        yield path, value
-
-
 def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """``path=number`` texts as pairs."""
     found = []
-    for path, text in _pairs("--weight", texts):
+    for each in texts:
+        path, _, text = (part.strip() for part in each.partition("="))
         try:
             number = float(text)
         except ValueError:
             number = -1.0
-        if not 0.0 < number < 1e6:
-            fix = "give a number above 0, such as 2"
-            raise InputError(Finding("weight", f"'{text[:40]}' is no weight", "--weight", fix=fix))
+        if not path or not 0.0 < number < 1e6:
+            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
+            raise InputError(Finding("weight", f"'{each[:80]}' is no weight", "--weight", fix=fix))
         found.append((path, number))
     return tuple(found)
 
@@ -195,9 +157,7 @@ _PAUSES = (".stall", ".stall_overhead", ".restart")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 
-def marginals(
-    prober: Prober, steps: Mapping[str, str], progress: Progress = ignore
-) -> tuple[Marginal, ...]:
+def marginals(prober: Prober, progress: Progress = ignore) -> tuple[Marginal, ...]:
     """Worth of a step of each limit, the binding ones first."""
     assert prober.base.run is not None
     tight = {limit.name for limit in prober.plan.limits if limit.binding}
@@ -208,7 +168,7 @@ def marginals(
     rows = []
     for done, lever in enumerate(limits):
         progress(done, len(limits))
-        step, value = step_of(lever, steps) * lever.looser, lever.value or 0.0
+        step, value = step_of(lever) * lever.looser, lever.value or 0.0
         looser, tighter = (
             min(max(value + side * step, lever.least), lever.most) for side in (1, -1)
         )

@@ -22,9 +22,8 @@ from planner.case import Case
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
-from planner.loader import load, scenario_names
+from planner.loader import NoPlaceError, load, scenario_names
 from planner.loader.axes import MOST, Axis, Input, of_table, read_table, refuse_overlap, values
-from planner.loader.overrides import NoPlaceError
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
@@ -90,9 +89,8 @@ def scenarios(
                 len(found),
                 tuple(change for point in points for change in point.changes),
                 " / ".join(filter(None, [name, *(point.name for point in points)])),
-                "; ".join(filter(None, (point.refused for point in points))),
-                name,
-                tuple(cell for point in points for cell in point.cells),
+                base=name,
+                cells=tuple(cell for point in points for cell in point.cells),
             )
             found.append(scenario)
     found.axes = tuple(input_columns(inputs, [each for axis in grids[0] for each in axis.inputs]))

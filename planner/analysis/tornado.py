@@ -15,7 +15,8 @@ from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
-from planner.loader.overrides import NoPlaceError, short
+from planner.loader import NoPlaceError
+from planner.loader.places import short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.plan import Status

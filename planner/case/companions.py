@@ -34,7 +34,6 @@ from planner.case.model import (
 )
 from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
 from planner.schema.catalog import Item
-from planner.schema.problem import Redundancy
 from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000
@@ -120,10 +119,9 @@ def add_own_racks(builder: CompanionsBuilder) -> None:
             builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
         builder.racks.append((1.0, name))
         builder.own_racks.append((1.0, name))
-        if not product:
-            load = offer.it_power_kw * use.per_rack / use.racks_each
-            each = _furnish(builder, name, load)
-            builder.pdus += [(float(each), name)] if each else []
+        load_kw = offer.it_power_kw * use.per_rack / use.racks_each
+        if not product and (each := _furnish(builder, name, load_kw)):
+            builder.pdus.append((float(each), name))
 
 
 def add_shared_racks(builder: CompanionsBuilder) -> None:
@@ -165,25 +163,19 @@ def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
         builder.need(rack.item, 1.0, racks, "every rack")
     if rack.pdu is None:
         return 0
-    feed = builder.item(rack.pdu.item).provides.feed
+    feed, redundancy = builder.item(rack.pdu.item).provides.feed, rack.pdu.redundancy
     assert feed is not None
-    each = pdus_per_rack(load_kw, feed.value, rack.pdu.redundancy)
-    builder.need(rack.pdu.item, float(each), racks, f"{rack.pdu.redundancy} in every rack")
+    least = max(1, math.ceil(load_kw / feed.value - ROUNDING))
+    each = {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
+    builder.need(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
     builder.pdus_per_rack.append((racks, each))
     return each
-
-
-def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int:
-    """PDUs of a rack with a load."""
-    least = max(1, math.ceil(load_kw / feed_kw - ROUNDING))
-    return {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
 
 
 def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
     """The most that a shared rack draws, kW: its power, or its height at the densest."""
     inputs = builder.inputs
-    names = {name for _, name, _ in named_items(inputs)}
-    names |= set(inputs.problem.extras)
+    names = {name for _, name, _ in named_items(inputs)} | set(inputs.problem.extras)
     clusters = [family.cluster for family in inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
     kinds = [builder.item(name) for name in names]
@@ -233,11 +225,11 @@ def _add_clusters(builder: CompanionsBuilder) -> None:
         cluster = family.cluster
         if not units or cluster is None or not cluster.parts:
             continue
-        each, most = cluster.max_units.value, builder.most(units)
+        each = cluster.max_units.value
         # Where a limit is taken away for a question, nothing else ends this.
-        clusters = min(MOST_CLUSTERS, -(-most // each))
+        clusters = min(MOST_CLUSTERS, -(-builder.most(units) // each))
         parts = tuple(part.quantity for part in cluster.parts)
-        sizes = _cluster_sizes(each, parts, clusters, cluster.alone and cluster.alone.value)
+        sizes = _cluster_sizes(each, parts, clusters, cluster.alone.value if cluster.alone else 0)
         name = f"cluster.{family.id}"
         outputs = tuple(f"{name}.{part.item}" for part in cluster.parts)
         builder.quantities.append(Steps(name, units, sizes, outputs))
@@ -248,15 +240,12 @@ def _add_clusters(builder: CompanionsBuilder) -> None:
 
 @lru_cache(maxsize=256)
 def _cluster_sizes(
-    each: int, parts: tuple[int, ...], clusters: int, alone: int | None
+    each: int, parts: tuple[int, ...], clusters: int, alone: int
 ) -> tuple[Size, ...]:
     """Sizes of 1, 2, ... clusters of ``each`` units; up to ``alone`` units need no part."""
-    numbers = range(1, clusters + 1)
-    sizes = [Size(number * each, tuple(number * part for part in parts)) for number in numbers]
-    if alone is not None:
-        few = Size(alone, (0,) * len(parts))
-        sizes = [few, *(size for size in sizes if size.capacity > few.capacity)]
-    return tuple(sizes)
+    numbers = range(alone // each + 1, clusters + 1)
+    sizes = (Size(number * each, tuple(number * part for part in parts)) for number in numbers)
+    return (*([Size(alone, (0,) * len(parts))] if alone else ()), *sizes)
 
 
 def _add_cdus(builder: CompanionsBuilder) -> None:
@@ -289,41 +278,45 @@ def _add_software(builder: CompanionsBuilder) -> None:
 
 
 def _add_services(builder: CompanionsBuilder) -> None:
-    counted = [
-        (item_id, _service_count(builder, item_id))
-        for item_id in sorted(set(builder.inputs.problem.services))
-    ]
-    for item_id, (name, role) in counted:
+    counted = []
+    for item_id in sorted(set(builder.inputs.problem.services)):
+        service, name = builder.item(item_id).service, f"service.{item_id}"
+        assert service is not None
+        per, role = service.per, f"per {SERVICE_UNITS[service.per]}"
+        if per == "order":
+            builder.sum(name, (), 1.0)
+            role = "once for the order"
+        elif per == "hardware":
+            _add_hundreds_of_usd(builder, name)
+        elif per == "liquid_kw":
+            heat = ((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
+            builder.ceil(name, tuple(heat))
+            role = "per kW of heat to liquid"
+        elif per == "rack":
+            builder.sum(name, tuple(builder.racks))
+        elif per in ("gpu_system", "gpu", "storage_unit"):
+            builder.sum(name, tuple(_per(builder, per)))
+        else:
+            kinds = [each for each in sorted(builder.needs) if builder.item(each).category == per]
+            builder.sum(name, tuple(term for each in kinds for term in builder.needs[each]))
+        counted.append((item_id, name, role))
+    for item_id, name, role in counted:  # no service counts another
         builder.need(item_id, 1.0, name, role)
 
 
-def _service_count(builder: CompanionsBuilder, item_id: str) -> tuple[str, str]:
-    """Add the count of a service; return its name and role."""
-    service, name = builder.item(item_id).service, f"service.{item_id}"
-    assert service is not None
-    per = service.per
-    if per == "order":
-        return builder.sum(name, (), 1.0), "once for the order"
-    if per == "hardware":
-        return _add_hundreds_of_usd(builder, name), "per 100 USD of hardware"
-    if per == "liquid_kw":
-        heat = tuple((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
-        return builder.ceil(name, heat), "per kW of heat to liquid"
-    if per == "rack":
-        return builder.sum(name, tuple(builder.racks)), "per rack"
-    if per in ("gpu_system", "gpu", "storage_unit"):
-        terms = _per(builder, per)
-    else:
-        kinds = [each for each in sorted(builder.needs) if builder.item(each).category == per]
-        terms = [term for each in kinds for term in builder.needs[each]]
-    return builder.sum(name, tuple(terms)), f"per {SERVICE_UNITS[per]}"
-
-
-def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> str:
+def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> None:
     """Add every 100 USD, or part of it, that the hardware in place costs which is not owned."""
-    terms: list[Term] = []
-    owned_usd, inputs = 0.0, builder.inputs
-    for item_id, place, installed in _hardware(builder, name):
+    hardware = [(offer.id, offer.place, offer.installed) for offer in builder.placed]
+    for item_id in sorted(builder.needs):  # each with a count that is never less than owned
+        installed = builder.inputs.problem.items.get(item_id, NOTHING_ASKED).in_place
+        place, needed = f"{name}.{item_id}", tuple(builder.needs[item_id])
+        if installed:
+            builder.quantities.append(AtLeast(place, needed, installed))
+        else:
+            builder.sum(place, needed)
+        hardware.append((item_id, place, installed))
+    terms, owned_usd, inputs = list[Term](), 0.0, builder.inputs
+    for item_id, place, installed in hardware:
         item, price = builder.item(item_id), inputs.prices.get(item_id)
         if price is None or item.category in ("software", "service"):
             continue
@@ -331,32 +324,17 @@ def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> str:
         if net_usd:
             terms.append((net_usd / 100, place))
             owned_usd += net_usd * installed
-    return builder.ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
-
-
-def _hardware(builder: CompanionsBuilder, name: str) -> Iterator[tuple[str, str, int]]:
-    """Yield (item, count in place that is never less than owned, owned) of all that has a count."""
-    for offer in builder.placed:
-        yield offer.id, offer.place, offer.installed
-    for item_id in sorted(builder.needs):
-        installed = builder.inputs.problem.items.get(item_id, NOTHING_ASKED).in_place
-        place, terms = f"{name}.{item_id}", tuple(builder.needs[item_id])
-        if installed:
-            builder.quantities.append(AtLeast(place, terms, installed))
-        else:
-            builder.sum(place, terms)
-        yield item_id, place, installed
+    builder.ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
 
 
 def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
     for item_id in sorted(builder.needs):
-        item = builder.item(item_id)
+        item, inputs = builder.item(item_id), builder.inputs
         # Parts that a catalog requires of a cluster may have no price: noted, and not left out.
         of_cluster = item in [part for part, _ in builder.of_clusters]
-        _refuse_unusable(builder.inputs, item, priced=not of_cluster)
-        billed = bill_item(item, builder.inputs)
+        _refuse_unusable(inputs, item, priced=not of_cluster)
         yield Companion(
-            **vars(_unlimited_without_price(billed) if of_cluster else billed),
+            **vars(_part(inputs, item) if of_cluster else bill_item(item, inputs)),
             terms=tuple(builder.needs[item_id]),
             roles=tuple(builder.roles[item_id]),
             racks_each=item.consumes.racks.value if item.consumes.racks else 0,
@@ -366,8 +344,7 @@ def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
 def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
     """Yield the cold spares of bundles: of their components, each rounded up for each bundle."""
     problem = builder.inputs.problem
-    parts: defaultdict[str, list[Term]] = defaultdict(list)
-    roles: defaultdict[str, list[str]] = defaultdict(list)
+    counted: defaultdict[str, list[tuple[Term, str]]] = defaultdict(list)
     for offer in builder.offers:
         bundle = builder.item(offer.id)
         for part in bundle.components:
@@ -377,22 +354,17 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
             if share:
                 terms = ((share * part.quantity, offer.id),)
                 count = builder.ceil(f"spare.{offer.id}.{part.id}", terms)
-                parts[part.id].append((1.0, count))
-                roles[part.id].append(f"cold spares of {bundle.model}")
-    for part_id, counted in sorted(parts.items()):
-        billed = replace(bill_item(builder.item(part_id), builder.inputs), spare_share=0.0)
-        yield Companion(
-            **vars(_unlimited_without_price(billed)),
-            terms=tuple(counted),
-            roles=tuple(roles[part_id]),
-            racks_each=0,
-            stored=True,
-        )
+                counted[part.id].append(((1.0, count), f"cold spares of {bundle.model}"))
+    for part_id, spares in sorted(counted.items()):
+        billed = replace(_part(builder.inputs, builder.item(part_id)), spare_share=0.0)
+        terms, roles = zip(*spares, strict=True)
+        yield Companion(**vars(billed), terms=terms, roles=roles, racks_each=0, stored=True)
 
 
-def _unlimited_without_price(item: BillItem) -> BillItem:
-    """An item whose stock is unlimited where it has no price: its cost is then unknown."""
-    return item if item.unit_net_usd is not None else replace(item, stock=None)
+def _part(inputs: Inputs, item: Item) -> BillItem:
+    """A part in the bill: without a price its cost is unknown, and its stock unlimited."""
+    billed = bill_item(item, inputs)
+    return billed if billed.unit_net_usd is not None else replace(billed, stock=None)
 
 
 def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -92,12 +91,6 @@ class CompanionsBuilder:
         """Add a count that is rounded up, and return its name."""
         self.quantities.append(Ceil(name, terms, constant, if_any))
         return name
-
-    def each(self, name: str, terms: Terms, shared_by: int) -> str:
-        """Add the count of items of which one serves ``shared_by`` of a sum."""
-        if shared_by == 1:
-            return self.sum(name, terms)
-        return self.ceil(name, tuple((factor / shared_by, key) for factor, key in terms))
 
     def most(self, terms: Terms) -> int:
         """Upper bound of a sum of terms; larger fabrics are not derived."""
@@ -249,9 +242,14 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
 def _need_cables(
     builder: CompanionsBuilder, network: NetworkName, name: str, link: Link, links: Terms
 ) -> None:
-    if link is not NO_LINK:
-        builder.each(name, links, link.links)
-        builder.need(link.cable, 1.0, name, WORDS[network])
+    """Require the cables of links, ``link.links`` of which share one."""
+    if link is NO_LINK:
+        return
+    if link.links == 1:
+        builder.sum(name, links)
+    else:
+        builder.ceil(name, tuple((factor / link.links, key) for factor, key in links))
+    builder.need(link.cable, 1.0, name, WORDS[network])
 
 
 def _need_ends(
@@ -259,16 +257,7 @@ def _need_ends(
 ) -> None:
     """Require the transceivers of ``links`` links at each of a count."""
     if end is not None:
-        builder.need(end.item, float(_modules(links, end.links)), name, WORDS[network])
-
-
-def _modules(links: int, each: int | None) -> int:
-    """Transceivers for a number of links, ``each`` of which share one; None: none are bought."""
-    return 0 if each is None else -(-links // each)
-
-
-def _links_each(end: LinkEnd | None) -> int | None:
-    return None if end is None else end.links
+        builder.need(end.item, float(-(-links // end.links)), name, WORDS[network])
 
 
 @lru_cache(maxsize=16_384)
@@ -281,39 +270,40 @@ def _outputs_of(size: FabricSize, planes: int, each_end: int | None, *, fitted: 
         each_end: the links of each transceiver at a switch, None where none are bought.
         fitted: whether ports for systems have transceivers whatever is connected.
     """
-    tree = size.tree
-    ends = tree.leaves * _modules(tree.uplinks_per_leaf, each_end)
-    ends += tree.spines * _modules(tree.spine_down_ports + tree.spine_up_ports, each_end)
-    ends += tree.cores * _modules(tree.core_ports, each_end)
-    if fitted:
-        ends += tree.leaves * _modules(size.leaf_down_ports, each_end)
+    tree, ends = size.tree, 0
+    if each_end is not None:
+        by_tier = (
+            (tree.leaves, tree.uplinks_per_leaf),
+            (tree.spines, tree.spine_down_ports + tree.spine_up_ports),
+            (tree.cores, tree.core_ports),
+            (tree.leaves if fitted else 0, size.leaf_down_ports),
+        )
+        ends = sum(switches * -(-links // each_end) for switches, links in by_tier)
     switches = planes * (tree.leaves + tree.spines + tree.cores)
     links = planes * tree.leaf_spine_links, planes * tree.spine_core_links
     return Size(size.capacity, (switches, 1, *links, planes * ends))
 
 
-def _add_tree(
-    builder: CompanionsBuilder,
-    fabric: Fabric,
-    link: Link,
-    *,
-    fitted: bool,
-) -> None:
+def _add_tree(builder: CompanionsBuilder, fabric: Fabric, link: Link) -> None:
     """Add a fabric of equal leaves: its sizes, switches, and the links between switches."""
-    network, prefix, each_end = fabric.network, fabric.prefix, _links_each(link.switch_end)
+    network, prefix, end = fabric.network, fabric.prefix, link.switch_end
+    each_end, fitted = None if end is None else end.links, network == "compute"
     sizes = tuple(_outputs_of(s, fabric.planes, each_end, fitted=fitted) for s in fabric.sizes)
-    outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
+    switches, _, leaf_spine, spine_core, ends = outputs = tuple(f"{prefix}.{o}" for o in OUTPUTS)
     builder.quantities.append(Steps(prefix, fabric.amount, sizes, outputs))
-    _, _, leaf_spine, spine_core, ends = outputs
-    if network == "compute":
+    builder.fabrics.append(fabric)
+    builder.need(fabric.switch, 1.0, switches, WORDS[network])
+    if network in ("compute", "storage"):
+        builder.switches.append((1.0, switches))
+    if fitted:
         _need_cables(builder, network, f"{prefix}.system_cables", link, fabric.links)
     _need_cables(builder, network, f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
     _need_cables(builder, network, f"{prefix}.core_cables", link, ((1.0, spine_core),))
-    if link.switch_end is not None:
-        builder.need(link.switch_end.item, 1.0, ends, WORDS[network])
+    if end is not None:
+        builder.need(end.item, 1.0, ends, WORDS[network])
 
 
-def add_compute(builder: CompanionsBuilder, fabric: ComputeFabric) -> None:
+def add_compute(builder: CompanionsBuilder, asked: ComputeFabric) -> None:
     """Add the compute fabrics: one for each set of GPU types that can share it.
 
     A plan builds one of those that a type may join; the others then join none of its systems.
@@ -325,7 +315,7 @@ def add_compute(builder: CompanionsBuilder, fabric: ComputeFabric) -> None:
         keys |= zip(each.fabrics, known, strict=True)
     for number, key in sorted(keys.items()):
         serves = [system for system in systems if number in system.fabrics]
-        _add_compute(builder, fabric, number, key, serves)
+        _add_compute(builder, asked, number, key, serves)
 
 
 def _add_compute(
@@ -335,7 +325,7 @@ def _add_compute(
     key: FabricKey,
     serves: list[System],
 ) -> None:
-    switch = builder.item(key.switch).switch
+    switch, manager = builder.item(key.switch).switch, asked.manager
     assert switch is not None
     group = next(g for g in switch.ports if g.speed_gbit_per_s == key.speed_gbit_per_s)
     design = ComputeDesign(
@@ -344,15 +334,15 @@ def _add_compute(
         ports_per_system=key.ports // key.planes,
         rails=key.rails,
         planes=key.planes,
-        manager_slots=asked.manager.slots,
-        manager_ports=asked.manager.ports,
+        manager_slots=manager.slots,
+        manager_ports=manager.ports,
         rail_group=key.rail_group,
     )
     prefix, ports = f"compute{number}", design.planes * design.ports_per_system
     amount: Terms = tuple((1.0, system.wired(number)) for system in serves)
     links = tuple((float(ports), name) for _, name in amount)
-    if design.manager_ports:
-        links = (*links, (float(design.manager_ports), f"{prefix}.any"))
+    if manager.ports:
+        links = (*links, (float(manager.ports), f"{prefix}.any"))
     most = builder.most(amount)
     sizes = compute_sizes(design, most)
     fabric = Fabric(
@@ -362,27 +352,23 @@ def _add_compute(
         prefix=prefix,
         amount=amount,
         links=links,
-        sizes=sizes,
-        planes=design.planes,
         radix=design.radix,
-        parts_per_port=1,
-        ports_per_amount=ports,
         oversubscription=design.oversubscription,
+        sizes=sizes,
         largest=bool(sizes) and sizes[-1].capacity < most,
+        planes=design.planes,
+        ports_per_amount=ports,
         design=design,
     )
-    link, role = group.link or NO_LINK, WORDS["compute"]
-    builder.need(key.switch, 1.0, f"{prefix}.switches", role)
-    builder.switches.append((1.0, f"{prefix}.switches"))
-    _add_tree(builder, fabric, link, fitted=True)
-    manager = asked.manager
+    link = group.link or NO_LINK
+    _add_tree(builder, fabric, link)
     if manager.transceiver is not None:
+        role = WORDS["compute"]
         builder.need(manager.transceiver, float(manager.ports), f"{prefix}.any", role)
     for system, (_, name) in zip(serves, amount, strict=True):
         port = compute_port(builder.item(system.id), design.planes)
         own = port.transceiver if port is not None else None
         _need_ends(builder, "compute", own or link.system_end, ports, name)
-    builder.fabrics.append(fabric)
 
 
 class _Attached(NamedTuple):
@@ -397,11 +383,6 @@ class _Attached(NamedTuple):
     end: LinkEnd | None
     form: str = ""
 
-    @property
-    def link(self) -> Link:
-        """Link of these ports."""
-        return self.group.made_for(self.form) or self.group.link or NO_LINK
-
 
 def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: EthernetFabric) -> None:
     """Add the storage fabric, the in-band one or both in one: leaves and spines of one model."""
@@ -411,74 +392,30 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: Ethern
     attached = _attached(builder, network, item.switch)
     if not attached:
         return
+    parts, ratio = panel // base.count, asked.oversubscription
+    amount = tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached)
+    most = builder.most(amount)
+    sizes = port_sizes(PortDesign(base.count, parts, ratio, asked.min_switches), most)
     fabric = Fabric(
         network=network,
         switch=item.id,
         serves=tuple(sorted({each.name for each in attached if each.name in builder.items})),
         prefix=network,
-        amount=tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached),
+        amount=amount,
         links=tuple((float(each.ports), each.name) for each in attached),
-        sizes=(),
-        planes=1,
         radix=base.count,
-        parts_per_port=panel // base.count,
-        ports_per_amount=1,
-        oversubscription=asked.oversubscription,
+        oversubscription=ratio,
+        sizes=sizes,
+        largest=bool(sizes) and sizes[-1].capacity < most,
+        parts_per_port=parts,
     )
-    design = PortDesign(
-        fabric.radix, fabric.parts_per_port, asked.oversubscription, asked.min_switches
-    )
-    most = builder.most(fabric.amount)
-    sizes = port_sizes(design, most)
-    largest = bool(sizes) and sizes[-1].capacity < most
-    fabric = replace(fabric, sizes=sizes, largest=largest)
-    _add_tree(builder, fabric, base.link or NO_LINK, fitted=False)
-    builder.need(item.id, 1.0, f"{network}.switches", WORDS[network])
-    if network == "storage":
-        builder.switches.append((1.0, f"{network}.switches"))
-    _attach(builder, network, attached)
-    builder.fabrics.append(fabric)
-
-
-def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) -> list[_Attached]:
-    """Devices on the storage or the in-band fabric, or on both in one."""
-    attached = []
-    for name in ("storage", "in_band") if network == "converged" else (network,):
-        for offer in builder.offers:
-            port: Port | None = getattr(builder.item(offer.id).ports, name)
-            if port is not None:
-                attached.append(_attach_port(offer.id, port, switch))
-    if network == "storage":
-        return attached
-    for item, name in builder.extras:
-        if item.ports.in_band is not None:
-            attached.append(_attach_port(name, item.ports.in_band, switch))
-    oob = builder.inputs.problem.network.out_of_band
-    if oob is not None and oob.uplinks:  # management switches by their fastest ports
-        managing = builder.item(oob.switch).switch
-        assert managing is not None
-        fastest = base_group(managing)
-        group = group_for(switch, fastest.speed_gbit_per_s)
-        assert group is not None
-        end = fastest.link.switch_end if fastest.link is not None else None
-        attached.append(_Attached("out_of_band.switches", oob.uplinks, group, end))
-    return attached
-
-
-def _attach_port(name: str, port: Port, switch: Switch) -> _Attached:
-    group = group_for(switch, port.speed_gbit_per_s, port.form)
-    assert group is not None  # the checks and ``why_not`` refuse ports that are too fast
-    made = group.made_for(port.form)
-    return _Attached(name, port.count, group, port.transceiver, form=made.form if made else "")
-
-
-def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_Attached]) -> None:
-    """Add cables and transceivers of the ports of devices, by port group and form."""
+    _add_tree(builder, fabric, base.link or NO_LINK)
     by_group: defaultdict[tuple[float, str], list[_Attached]] = defaultdict(list)
     for one in attached:
         by_group[one.group.speed_gbit_per_s, one.form].append(one)
     for (speed, form), members in sorted(by_group.items()):
-        link, kind = members[0].link, f"{speed:g}{form}"
+        group, kind = members[0].group, f"{speed:g}{form}"
+        link = group.made_for(form) or group.link or NO_LINK
         terms = tuple((float(one.ports), one.name) for one in members)
         _need_cables(builder, network, f"{network}.cables_{kind}", link, terms)
         for one in members:
@@ -492,11 +429,37 @@ def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_At
             builder.need(link.switch_end.item, 1.0, name, WORDS[network])
 
 
+def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) -> list[_Attached]:
+    """Devices on the storage or the in-band fabric, or on both in one."""
+    ports: list[tuple[str, Port | None]] = []
+    for name in ("storage", "in_band") if network == "converged" else (network,):
+        ports += [(o.id, getattr(builder.item(o.id).ports, name)) for o in builder.offers]
+    if network != "storage":
+        ports += [(name, item.ports.in_band) for item, name in builder.extras]
+    attached = []
+    for name, port in ports:
+        if port is not None:
+            group = group_for(switch, port.speed_gbit_per_s, port.form)
+            assert group is not None  # `no_port_group` refuses ports that are too fast
+            made = group.made_for(port.form)
+            form = made.form if made else ""
+            attached.append(_Attached(name, port.count, group, port.transceiver, form))
+    oob = builder.inputs.problem.network.out_of_band
+    if network != "storage" and oob is not None and oob.uplinks:
+        managing = builder.item(oob.switch).switch  # management switches by their fastest ports
+        assert managing is not None
+        fastest = base_group(managing)
+        group = group_for(switch, fastest.speed_gbit_per_s)
+        assert group is not None
+        end = fastest.link.switch_end if fastest.link is not None else None
+        attached.append(_Attached("out_of_band.switches", oob.uplinks, group, end))
+    return attached
+
+
 def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     """Add the management switches: one port for everything that has a console."""
     item = builder.item(network.switch)
     assert item.switch is not None
-    group = slowest_group(item.switch)
     devices: list[tuple[Item, str]] = [(builder.item(o.id), o.id) for o in builder.offers]
     ports = [
         (each.ports.out_of_band, name)
@@ -504,7 +467,8 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     ]
     terms = tuple((float(port.count), name) for port, name in ports if port is not None)
     terms = (*terms, *builder.switches, *builder.pdus)
-    usable = group.count - network.reserve_ports
+    radix = slowest_group(item.switch).count
+    usable = radix - network.reserve_ports
     switches = builder.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
     builder.need(item.id, 1.0, switches, WORDS["out_of_band"])
     builder.fabrics.append(
@@ -515,12 +479,9 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
             prefix="out_of_band",
             amount=terms,
             links=terms,
-            sizes=(),
-            planes=1,
-            radix=group.count,
-            parts_per_port=1,
-            ports_per_amount=usable,
+            radix=radix,
             oversubscription=1.0,
+            ports_per_amount=usable,
         )
     )
 
@@ -531,9 +492,9 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
     These are the switches of the in-band fabric and of management itself, and the PDUs of the racks
     that network devices share.
     """
-    item = builder.item(network.switch)
-    assert item.switch is not None
-    link = slowest_group(item.switch).link
+    switch = builder.item(network.switch).switch
+    assert switch is not None
+    link = slowest_group(switch).link
     if link is None:
         return
     counted = next(fabric for fabric in builder.fabrics if fabric.network == "out_of_band")

@@ -64,15 +64,10 @@ class BillItem:
         return plain and self.installed == 0 and self.spare_share == 0.0
 
     def purchased(self, count: int) -> int:
-        """Units bought for ``count`` in place: cold spares, packs, minimum order quantity."""
-        return self.ordered(count + ceil(self.spare_share * count) - self.installed)
-
-    def ordered(self, need: int) -> int:
-        """Units bought where ``need`` are missing: whole packs, minimum order quantity."""
+        """Units bought for ``count`` in place: cold spares, whole packs, minimum order quantity."""
+        need = count + ceil(self.spare_share * count) - self.installed
         packs = -(-max(0, need) // self.pack)
-        if packs:
-            packs = max(packs, -(-self.min_order // self.pack))
-        return packs * self.pack
+        return max(packs, -(-self.min_order // self.pack)) * self.pack if packs else 0
 
 
 @dataclass(frozen=True)
@@ -194,20 +189,6 @@ def nameplate(item: Storage, units: int) -> tuple[float, float]:
     return _bandwidth_by_table(item, units)
 
 
-def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tuple[float, float]:
-    """Nameplate bandwidth of all storage of a purchase, GB/s."""
-    read = write = 0.0
-    for item in items:
-        count = units.get(item.id, 0)
-        if count:
-            item_read, item_write = nameplate(item, count)
-            read, write = read + item_read, write + item_write
-    return read, write
-
-
-# Degraded bandwidth: with units down.
-
-
 def degraded(item: Storage, units: float) -> tuple[float, float]:
     """Nameplate bandwidth of a number of units with ``units_lost`` of them down, GB/s.
 
@@ -226,14 +207,9 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
     return _bandwidth_by_table(item, working)
 
 
-# Tables of bandwidth.
-
-
 def _bandwidth_by_table(item: Storage, units: float) -> tuple[float, float]:
-    for piece in item.segments:
-        if units <= piece.high:
-            return _bandwidth_on_piece(piece, units)
-    return 0.0, 0.0
+    piece = next((piece for piece in item.segments if units <= piece.high), None)
+    return (0.0, 0.0) if piece is None else _bandwidth_on_piece(piece, units)
 
 
 def _bandwidth_on_piece(piece: Segment, units: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ The bill of materials has items of two kinds: offers, whose counts are decided, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -210,13 +210,13 @@ class Fabric:
     prefix: str
     amount: Terms
     links: Terms
-    sizes: tuple[FabricSize, ...]
-    planes: int
     radix: int
-    parts_per_port: int
-    ports_per_amount: int
     oversubscription: float
+    sizes: tuple[FabricSize, ...] = ()
     largest: bool = False
+    planes: int = 1
+    parts_per_port: int = 1
+    ports_per_amount: int = 1
     design: ComputeDesign | None = None
 
 
@@ -317,9 +317,7 @@ class Limits(dict[str, float | None]):
 
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that depend on goodput."""
-NEEDS_GOODPUT = frozenset(
-    limit.name for limit in of_group("target", "ratio") if limit.figure != "gpus_used"
-)
+NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target", "ratio"))
 """Limits that depend on goodput."""
 
 
@@ -431,16 +429,6 @@ class Case:
     def under(self, limits: Limits) -> Case:
         """The case under other limits, with the same companions."""
         return replace(self, limits=limits).billed_as(self)
-
-    def of_any_size(self) -> Case:
-        """The case without lower bounds on GPUs in use."""
-        if self.job.gpus_min == 1 and not any(way.min_replicas for way in self.ways):
-            return self
-        systems = (
-            replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
-            for system in self.systems
-        )
-        return replace(self, systems=tuple(systems), job=replace(self.job, gpus_min=1))
 
     @cached_property
     def by_every(self) -> tuple[Case, ...]:
@@ -554,37 +542,23 @@ class Case:
         """The GPU systems that may join more than one compute fabric."""
         return tuple(system for system in self.systems if len(system.fabrics) > 1)
 
-    @cached_property
-    def _design_by_way(self) -> dict[str, tuple[str, str]]:
-        """System and design of its compute fabric by way."""
-        designs = {
-            fabric: design
-            for system in self.systems
-            for fabric, design in zip(system.fabrics, system.designs, strict=True)
-        }
-        return {
-            way.id: (system.id, designs[way.fabric])
+    def companions_in(self, ways: Collection[str]) -> Companions:
+        """Companions where the job runs in some ways: of the fabrics built then, by units alone.
+
+        A type joins the compute fabric of its own way; else one of the job's design where it may
+        join such, or its first.
+        """
+        chosen = [
+            (system, system.designs[system.fabrics.index(way.fabric)])
             for system in self.systems
             for way in system.ways
-            if way.fabric is not None
-        }
-
-    def fabric_of(self, system: System, ways: Iterable[str]) -> int | None:
-        """The compute fabric that joins a type where the job runs in some ways.
-
-        That of its own way; else one of the job's design where it may join such, or its first.
-        """
-        chosen = [self._design_by_way[name] for name in ways if name in self._design_by_way]
-        own = [design for owner, design in chosen if owner == system.id]
-        others = (design for _, design in chosen if design in system.designs)
-        design = next(iter((*own, *others, *system.designs)), None)
-        return None if design is None else system.fabrics[system.designs.index(design)]
-
-    def companions_in(self, ways: Collection[str]) -> Companions:
-        """Companions where the job runs in some ways: of the fabrics built then, by units alone."""
+            if way.id in ways and way.fabric is not None
+        ]
         names: dict[str, str | None] = {}
         for system in self.rewired:
-            joined = self.fabric_of(system, ways)
-            for fabric in system.fabrics:
-                names[system.wired(fabric)] = system.id if fabric == joined else None
+            own = [design for owner, design in chosen if owner is system]
+            others = [design for _, design in chosen if design in system.designs]
+            joined = system.designs.index((*own, *others, *system.designs)[0])
+            for number, fabric in enumerate(system.fabrics):
+                names[system.wired(fabric)] = system.id if number == joined else None
         return self.companions.renamed(names) if names else self.companions

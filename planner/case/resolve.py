@@ -10,7 +10,7 @@ from typing import Any
 from planner.case import figures
 from planner.case.bounds import cap
 from planner.case.companions import derive_companions
-from planner.case.fabrics import FabricKey, fabric_keys, no_compute_fabric, no_port_group
+from planner.case.fabrics import fabric_keys, no_compute_fabric, no_port_group
 from planner.case.figures import (
     bill_item,
     it_power_kw,
@@ -31,7 +31,7 @@ from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
-from planner.schema.job import FixedInterval, Interval, Job
+from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
@@ -53,17 +53,26 @@ def resolve(inputs: Inputs) -> Case:
         if item.category not in ("gpu_system", "storage"):
             continue
         reason = why_excluded(item, inputs)
-        if reason is not None:
-            _refuse_if_demanded(inputs, item, reason)
-            if owned_units(item, problem):
-                standing.append(_standing(item, inputs))
-            left_out.append((item.id, reason))
-        elif item.category == "gpu_system":
+        if reason is None and item.category == "gpu_system":
             systems.append(_system(item, inputs))
-        else:
+        elif reason is None:
             storage.append(_storage(item, inputs))
-    _refuse_ways_of_several_types(inputs, systems)
-    systems = _with_fabrics(inputs, systems)
+        else:
+            standing += _standing(item, inputs, reason)
+            left_out.append((item.id, reason))
+    several = next((system.id for system in systems if len(system.ways) > 1), None)
+    if several is not None and problem.job.gpus.max_types != 1:
+        # The slowest type sets the pace of all, so that each one's way depends on the others'.
+        message = f"{several} may run in several ways, and the job on several types of GPU system"
+        fix = "give gpus.max_types: 1, or one power set point, precision and parallelism"
+        raise _error(inputs, "several-types", job_path("gpus.max_types"), message, fix)
+    systems, term = _with_fabrics(inputs, systems), problem.term
+    rule = problem.storage.rule
+    bandwidth = None
+    if isinstance(rule, CustomRule):
+        bandwidth = BandwidthRule(rule.name, rule.read, rule.write)
+    elif rule != "demand":
+        bandwidth = VENDOR_RULES[rule]
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
@@ -76,8 +85,15 @@ def resolve(inputs: Inputs) -> Case:
         delivered_write_share=problem.storage.delivered_fraction.write,
         max_families=problem.storage.max_families,
         tolerate_down=problem.storage.tolerate_down,
-        rule=_rule(problem),
-        rates=_rates(problem),
+        rule=bandwidth,
+        rates=Rates(0.0, 0.0, 0.0, 0.0)
+        if term is None
+        else Rates(
+            energy_usd_per_kw_year=HOURS_PER_YEAR * term.electricity_usd_per_kwh,
+            colocation_usd_per_kw_year=12.0 * term.colocation_usd_per_kw_month,
+            years=term.years,
+            discounted_years=discounted_years(0.0, term.years, term.discount_rate),
+        ),
         companions=Companions(),
         policy=_policy(problem, systems, storage),
         indifference=problem.objective.indifferent,
@@ -96,42 +112,34 @@ def with_companions(inputs: Inputs, case: Case) -> Case:
     return replace(case, companions=derive_companions(inputs, case, tops))
 
 
-def _refuse_ways_of_several_types(inputs: Inputs, systems: list[System]) -> None:
-    """Refuse open ways for a job that may run on several types at once.
-
-    The slowest type sets the pace of all, so that each one's way depends on the others'.
-    """
-    several = next((system.id for system in systems if len(system.ways) > 1), None)
-    if several is None or inputs.problem.job.gpus.max_types == 1:
-        return
-    message = f"{several} may run in several ways, and the job on several types of GPU system"
-    fix = "give gpus.max_types: 1, or one power set point, precision and parallelism"
-    raise _error(inputs, "several-types", job_path("gpus.max_types"), message, fix)
-
-
-def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
-    if demanded(inputs.problem, item.id):
-        message = f"'{item.id}' is demanded but cannot be planned: {reason}"
-        fix = f"change that, or demand none (items.{item.id})"
-        if missing_price_or_figure(item, inputs):
-            fix = "give the figure in a catalog or price book of your own"
-        raise _error(inputs, "demanded", f"items.{item.id}", message, fix)
-
-
 def _error(inputs: Inputs, code: str, path: str, message: str, fix: str) -> InputError:
     document = inputs.document
     file, line = document.place(steps_of(path)) if document else (None, None)
     return InputError(Finding(code, message, file, line, path, fix))
 
 
-def _standing(item: Item, inputs: Inputs) -> Offer:
-    """Owned units that nothing can use and none may be added to."""
-    reason = why_not_counted(item, inputs)
-    if reason is not None:
-        message = f"'{item.id}' is installed and stays, but cannot be counted: {reason}"
-        fix = f"give the figure in a catalog of your own, or say items.{item.id}.retire: true"
-        raise _error(inputs, "installed", f"items.{item.id}", message, fix)
-    return Offer(**{**_offer(item, inputs), "high": 0})
+def _standing(item: Item, inputs: Inputs, reason: str) -> list[Offer]:
+    """Owned units of an excluded item: in place, and none may be added to them.
+
+    Raises:
+        InputError: units of the item are demanded, or its owned ones cannot be counted.
+    """
+    path = f"items.{item.id}"
+    if demanded(inputs.problem, item.id):
+        message = f"'{item.id}' is demanded but cannot be planned: {reason}"
+        fix = f"change that, or demand none ({path})"
+        if missing_price_or_figure(item, inputs):
+            fix = "give the figure in a catalog or price book of your own"
+        raise _error(inputs, "demanded", path, message, fix)
+    if not inputs.problem.items.get(item.id, NOTHING_ASKED).in_place:
+        return []
+    missing = _missing_draw_and_height(item, inputs)
+    unknown = f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
+    if unknown is not None:
+        message = f"'{item.id}' is installed and stays, but cannot be counted: {unknown}"
+        fix = f"give the figure in a catalog of your own, or say {path}.retire: true"
+        raise _error(inputs, "installed", path, message, fix)
+    return [Offer(**{**_offer(item, inputs), "high": 0})]
 
 
 def _offer(item: Item, inputs: Inputs) -> dict[str, Any]:
@@ -167,35 +175,29 @@ def _system(item: Item, inputs: Inputs) -> System:
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
-    """Systems with the compute fabrics that each may join, and each way in every one of them."""
+    """Systems with the compute fabrics that each may join, and each way in every one of them.
+
+    A fabric is named by its switch, with planes and oversubscription where they differ.
+    """
     keys = {system.id: fabric_keys(inputs.by_id[system.id], inputs) for system in systems}
     order = sorted({key for each in keys.values() for key in each})
-    designs = _design_names(order)
+    columns: list[list[str]] = [[key.switch for key in order]]
+    ratios = [f"{key.oversubscription:.6g}to1".replace(".", "_") for key in order]
+    for each in ([f"{key.planes}planes" for key in order], ratios):
+        if len(set(each)) > 1:
+            columns.append(each)
+    designs = ["__".join(parts) for parts in zip(*columns, strict=True)]
     result = []
     for system in systems:
         fabrics = tuple(order.index(key) for key in keys[system.id])
         names = tuple(designs[number] for number in fabrics)
-        if len(fabrics) < 2:
-            number = fabrics[0] if fabrics else None
-            ways = tuple(replace(way, fabric=number) for way in system.ways)
-        else:
-            ways = tuple(
-                replace(way, id=f"{way.id}__{name}", fabric=number)
-                for way in system.ways
-                for number, name in zip(fabrics, names, strict=True)
-            )
+        ways = tuple(
+            replace(way, id=f"{way.id}__{name}" if len(fabrics) > 1 else way.id, fabric=number)
+            for way in system.ways
+            for number, name in zip(fabrics or (None,), names or ("",), strict=True)
+        )
         result.append(replace(system, ways=ways, fabrics=fabrics, designs=names))
     return result
-
-
-def _design_names(keys: Sequence[FabricKey]) -> tuple[str, ...]:
-    """Names of compute fabrics: the switch, with planes and oversubscription where they differ."""
-    columns: list[list[str]] = [[key.switch for key in keys]]
-    ratios = [f"{key.oversubscription:.6g}to1".replace(".", "_") for key in keys]
-    for each in ([f"{key.planes}planes" for key in keys], ratios):
-        if len(set(each)) > 1:
-            columns.append(each)
-    return tuple("__".join(parts) for parts in zip(*columns, strict=True))
 
 
 def _storage(item: Item, inputs: Inputs) -> Storage:
@@ -284,27 +286,6 @@ def limit_at(problem: Problem, path: str, value: float) -> float:
     return value if facility_kw is None else facility_kw
 
 
-def _rule(problem: Problem) -> BandwidthRule | None:
-    rule = problem.storage.rule
-    if isinstance(rule, CustomRule):
-        return BandwidthRule(rule.name, rule.read, rule.write)
-    if rule == "demand":
-        return None
-    return VENDOR_RULES[rule]
-
-
-def _rates(problem: Problem) -> Rates:
-    term = problem.term
-    if term is None:
-        return Rates(0.0, 0.0, 0.0, 0.0)
-    return Rates(
-        energy_usd_per_kw_year=HOURS_PER_YEAR * term.electricity_usd_per_kwh,
-        colocation_usd_per_kw_year=12.0 * term.colocation_usd_per_kw_month,
-        years=term.years,
-        discounted_years=discounted_years(0.0, term.years, term.discount_rate),
-    )
-
-
 def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Storage]) -> Policy:
     policy, kinds = problem.policy, {"gpu_system": systems, "storage": storage}
     liked = policy.prefer.vendors if policy.prefer else ()
@@ -315,17 +296,18 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
         for offer in kind
         if offer.vendor not in liked
     )
+
+    def ids_by_vendor(offers: Sequence[Offer]) -> dict[str, tuple[str, ...]]:
+        vendors = sorted({offer.vendor for offer in offers})
+        return {name: tuple(o.id for o in offers if o.vendor == name) for name in vendors}
+
+    every = ids_by_vendor((*systems, *storage))
     return Policy(
-        required=tuple(
-            _offers_of_vendor((*systems, *storage), vendor) for vendor in policy.require_vendors
-        ),
+        required=tuple(every.get(vendor, ()) for vendor in policy.require_vendors),
         splits=tuple(
             Split(
                 weights=tuple((offer.id, 1.0) for offer in kinds[rule.category]),
-                vendors=tuple(
-                    (vendor, _offers_of_vendor(kinds[rule.category], vendor))
-                    for vendor in sorted({offer.vendor for offer in kinds[rule.category]})
-                ),
+                vendors=tuple(ids_by_vendor(kinds[rule.category]).items()),
                 max_share=rule.max_share,
             )
             for rule in policy.split
@@ -335,19 +317,20 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
     )
 
 
-def _offers_of_vendor(offers: Sequence[Offer], vendor: str) -> tuple[str, ...]:
-    return tuple(offer.id for offer in offers if offer.vendor == vendor)
-
-
 def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
     """The job of a problem, without its local level where no system has drives for it."""
-    job = problem.job
+    job, checkpoint, restore = problem.job, problem.job.checkpoint, problem.job.restore
     size_gb, bytes_each = job_size(job)
-    checkpoint, restore = job.checkpoint, job.restore
-    least = min((option.replica_gpus for option in job.options), default=1)
-    modes = _modes(job)
-    if not any(way.drives is not None for system in systems for way in system.ways):
-        modes = tuple(mode for mode in modes if mode != "local") or modes
+    local, interval, repair = job.levels, checkpoint.interval, job.repair
+    bulk_tb = 0.0
+    if job.in_bulk:
+        exported_tb = exports_tb(job.parameters, checkpoint.exports)
+        bulk_tb = job.tiered.size_tb + checkpoint.milestones * size_gb / 1e3 + exported_tb
+    low_s, high_s = (
+        (interval.every_s,) * 2
+        if isinstance(interval, FixedInterval)
+        else (interval.min_s, interval.max_s)
+    )
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
@@ -357,17 +340,21 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         mfu=1.0 if job.training.model is not None else job.training.mfu,
         scale=scale_law(job),
         replica_gpus=job.parallelism.replica_gpus if job.parallelism else None,
-        modes=modes,
+        modes=_modes(job, systems),
         stall_s=checkpoint.known_stall_s,
         drain_slowdown=checkpoint.drain_slowdown,
         max_overlap=checkpoint.max_overlap,
         max_blocking=checkpoint.max_blocking,
-        interval=_interval_rule(checkpoint.interval),
+        interval=IntervalRule(interval.policy, low_s, high_s),
         one_replica_writes=checkpoint.writers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
         restart_s=job.restart_s,
-        gpus_min=max(1, least, job.gpus.min or 1, problem.targets.min_gpus or 1),
+        gpus_min=max(
+            1,
+            min((option.replica_gpus for option in job.options), default=1),
+            job.gpus.min or 1,
+        ),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
         hot_share=job.gpus.hot[1],
@@ -383,63 +370,38 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
             parameters=job.parameters,
             fill_limit=problem.storage.fill_limit,
         ),
-        bulk_needed_tb=_bulk_needed_tb(problem, size_gb),
+        bulk_needed_tb=bulk_tb / problem.storage.fill_limit,
         derived_stall=checkpoint.stall_s == "derived",
-        levels=_levels(job),
-        repair=_repair(job),
+        levels=None
+        if local is None
+        else Levels(
+            copies=local.copies,
+            keep=local.keep,
+            every=local.every,
+            remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
+            local_restart_s=local.restart_s,
+        ),
+        repair=None
+        if repair is None
+        else Repair(
+            hardware_share=repair.share,
+            out_s=repair.share * repair.time_s,
+            swap_s=repair.swap_s,
+            spares=repair.spares if isinstance(repair.spares, int) else None,
+            shrinks=repair.when_short == "shrink",
+        ),
         lost_time_share=job.lost_share,
     )
 
 
-def _modes(job: Job) -> tuple[Mode, ...]:
+def _modes(job: Job, systems: Sequence[System]) -> tuple[Mode, ...]:
     """Modes of saving checkpoints that the plan may choose from."""
     mode, levels = job.checkpoint.mode, job.levels
     if levels is not None and levels.use == "yes":
         return ("local",)
     modes: tuple[Mode, ...] = ("async", "sync") if mode == "open" else (mode,)
-    return modes if levels is None else (*modes, "local")
-
-
-def _interval_rule(interval: Interval) -> IntervalRule:
-    if isinstance(interval, FixedInterval):
-        return IntervalRule("fixed", interval.every_s, interval.every_s)
-    return IntervalRule("optimal", interval.min_s, interval.max_s)
-
-
-def _bulk_needed_tb(problem: Problem, checkpoint_gb: float) -> float:
-    """Usable capacity of the bulk tier, TB: data set, milestones, exports."""
-    job, saved = problem.job, problem.job.checkpoint
-    if not job.in_bulk:
-        return 0.0
-    milestones_tb = saved.milestones * checkpoint_gb / 1e3
-    held_tb = job.tiered.size_tb + milestones_tb + exports_tb(job.parameters, saved.exports)
-    return held_tb / problem.storage.fill_limit
-
-
-def _levels(job: Job) -> Levels | None:
-    local = job.levels
-    if local is None:
-        return None
-    return Levels(
-        copies=local.copies,
-        keep=local.keep,
-        every=local.every,
-        remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
-        local_restart_s=local.restart_s,
-    )
-
-
-def _repair(job: Job) -> Repair | None:
-    repair = job.repair
-    if repair is None:
-        return None
-    return Repair(
-        hardware_share=repair.share,
-        out_s=repair.share * repair.time_s,
-        swap_s=repair.swap_s,
-        spares=repair.spares if isinstance(repair.spares, int) else None,
-        shrinks=repair.when_short == "shrink",
-    )
+    drives = any(way.drives is not None for system in systems for way in system.ways)
+    return (*modes, "local") if levels is not None and drives else modes
 
 
 # Why an item is excluded: unwanted, a figure missing, no room, no fabric, no way.
@@ -454,47 +416,27 @@ def why_excluded(item: Item, inputs: Inputs) -> str | None:
         or _no_room(item, inputs)
         or no_compute_fabric(item, inputs)
         or no_port_group(item, inputs)
-        or _no_parallelism(item, inputs.problem.job)
-        or _check_ways(item, inputs)
+        or _no_way(item, inputs)
         or _no_cluster(item, inputs)
     )
 
 
 def missing_price_or_figure(item: Item, inputs: Inputs) -> str | None:
     """The missing price or figure that keeps an item out which the problem wants."""
-    if why_not_wanted(item, inputs.problem) is not None:
+    if unwanted(item, inputs.problem) is not None:
         return None
     return _no_price(item, inputs) or missing_figure(item, inputs)
 
 
-def owned_units(item: Item, problem: Problem) -> int:
-    """Units of an item that are installed and stay."""
-    rule = problem.items.get(item.id)
-    return 0 if rule is None else rule.in_place
-
-
-def why_not_counted(item: Item, inputs: Inputs) -> str | None:
-    """Why the power and racks of an owned unit cannot be counted."""
-    missing = _missing_draw_and_height(item, inputs)
-    return f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
-
-
 def why_not_wanted(item: Item, problem: Problem) -> str | None:
     """Why the problem does not want an item, None where it does."""
-    unwanted = _unwanted(item, problem)
-    return None if unwanted is None else unwanted[0]
+    return (unwanted(item, problem) or (None, None))[0]
 
 
-def change_to_include(item: Item, problem: Problem) -> str | None:
-    """The change that lets an unwanted item in, None where it is wanted."""
-    unwanted = _unwanted(item, problem)
-    return None if unwanted is None else unwanted[1]
-
-
-def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
-    """Reason why an item is not wanted, and the change that lets it in."""
-    consider, rule = problem.consider, problem.items.get(item.id)
-    if rule is not None and rule.exclude:
+def unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+    """Reason why an item is not wanted, and the change that lets it in; None where it is."""
+    consider, rule = problem.consider, problem.items.get(item.id, NOTHING_ASKED)
+    if rule.exclude:
         return "excluded by items", f"take away items.{item.id}.exclude"
     if item.is_bulk and not problem.job.in_bulk:
         reason = "bulk storage, and no data set is on the bulk tier"
@@ -510,38 +452,33 @@ def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
     if consider.vendors is not None and item.vendor not in consider.vendors:
         reason = f"vendor {item.vendor} is not to be considered"
         return reason, f"add {item.vendor} to consider.vendors"
-    if item.lifecycle not in consider.lifecycle and not owned_units(item, problem):
+    if item.lifecycle not in consider.lifecycle and not rule.in_place:
         reason = f"lifecycle is {item.lifecycle.replace('_', ' ')}"
         return reason, f"add {item.lifecycle} to consider.lifecycle"
     return None
 
 
 def _no_price(item: Item, inputs: Inputs) -> str | None:
-    if item.id in inputs.prices or owned_units(item, inputs.problem):
-        return None
-    return "no price in the price books"
+    owned = inputs.problem.items.get(item.id, NOTHING_ASKED).in_place
+    return None if item.id in inputs.prices or owned else "no price in the price books"
 
 
 def missing_figure(item: Item, inputs: Inputs) -> str | None:
     """The figures that the problem requires of an item and nobody states, None for none."""
-    missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
+    missing: list[str] = []
+    if item.category == "gpu_system":
+        missing += _missing_gpu(item, inputs)
+    if item.category == "storage":
+        sides = () if item.sizes is not None else ("read",) if item.is_bulk else ("read", "write")
+        missing += [name for name in sides if getattr(item.provides, name) is None]
+        if item.provides.usable is None:
+            missing.append(FIGURES["usable_tb"].label)
     missing += _missing_draw_and_height(item, inputs)
     return f"not known: {', '.join(missing)}" if missing else None
 
 
-def _missing_bandwidth(item: Item) -> list[str]:
-    missing, sides = [], ("read",) if item.is_bulk else ("read", "write")
-    if item.sizes is None:
-        missing += [name for name in sides if getattr(item.provides, name) is None]
-    if item.provides.usable is None:
-        missing.append(FIGURES["usable_tb"].label)
-    return missing
-
-
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
     job = inputs.problem.job
-    if item.category != "gpu_system":
-        return []
     reasons = [why_no_choice(item, inputs, job.spread(option)) for option in job.options or (None,)]
     missing = [] if None in reasons else [reasons[0] or ""]
     if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
@@ -580,13 +517,12 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
     return "one unit does not fit into a rack" if known else None
 
 
-def _no_parallelism(item: Item, job: Job) -> str | None:
-    """Why no parallelism of the job fits a type."""
+def _no_way(item: Item, inputs: Inputs) -> str | None:
+    """Why the job cannot run on a type in any parallelism and precision."""
+    job = inputs.problem.job
     reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
-    return None if None in reasons else reasons[0]
-
-
-def _check_ways(item: Item, inputs: Inputs) -> str | None:
+    if None not in reasons:
+        return reasons[0]
     if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
         return None
     return "no precision and spread of a replica that fit into its memory have a known rate"

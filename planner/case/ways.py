@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import it_power_kw
-from planner.case.items import System
 from planner.case.job import Drives, SpareUnit, Way
 from planner.case.model import Case
 from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
-from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
+from planner.schema.catalog import Achieved, Confidence, Item, Precision
 from planner.schema.job import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Job, Parallelism
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
@@ -27,7 +26,6 @@ from planner.sizing.throughput import (
 )
 
 if TYPE_CHECKING:
-    from planner.schema.operation import JobPlan
     from planner.schema.plan import Plan
 
 SAME_CAP = 1e-9
@@ -98,36 +96,39 @@ def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
 
 def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
-    parallel = job.parallelism
+    parallel, local = job.parallelism, item.local
     replica = parallel.replica_gpus if parallel else None
     least = least_replicas(item, job) or 1
-    host_copy = item.local.host_copy if job.checkpoint.stall_s == "derived" else None
+    rate, law = choice.rate_tflops or 0.0, scale_law(job)
+    measured_at = choice.measured.gpus if choice.measured else job.training.scale_reference
+    if law is not None and measured_at is not None:  # the rate where the law of scale gives 1
+        rate /= law.share(measured_at)
+    failures = job.failure_rate or DEFAULT_FAILURES
+    if job.failure_rate is None and item.gpu.failures_per_day is not None:
+        failures = item.gpu.failures_per_day.value
+    if isinstance(failures, str):
+        failures = FAILURES_PER_GPU_DAY[failures].value
+    drives = None
+    if job.levels is not None and local.write is not None and local.capacity is not None:
+        drives = Drives(local.write.value, local.capacity.value)
+    derived = local.host_copy if job.checkpoint.stall_s == "derived" else None
     return Way(
         id=f"{name}__{usable}gpus" if len(uses_of(item, job)) > 1 else name,
         choice=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
         replica_gpus=replica,
-        tflops_per_gpu=_rate_tflops(job, choice) * choice.rate_share,
-        failures_per_gpu_day=_failures_per_gpu_day(item, job),
+        tflops_per_gpu=rate * choice.rate_share,
+        failures_per_gpu_day=failures,
         spare_unit=spare_unit(item, usable, job),
         power_share=choice.point.power,
         min_replicas=least,
         least_running=least,
         option=choice.option.name if several and choice.option else None,
         tensor_gpus=parallel.tensor if parallel else None,
-        drives=_drives(item, job),
-        host_copy_gb_per_s=host_copy.value if host_copy else None,
+        drives=drives,
+        host_copy_gb_per_s=derived.value if derived else None,
     )
-
-
-def _rate_tflops(job: Job, choice: Choice) -> float:
-    """Rate of a GPU at full power where the law of scale gives 1, TFLOP/s; 0 if not known."""
-    law, rate = scale_law(job), choice.rate_tflops or 0.0
-    if law is None:
-        return rate
-    holds_at = choice.measured.gpus if choice.measured else job.training.scale_reference
-    return rate if holds_at is None else rate / law.share(holds_at)
 
 
 def scale_law(job: Job) -> ScaleLaw | None:
@@ -137,22 +138,6 @@ def scale_law(job: Job) -> ScaleLaw | None:
         return None
     rows = tuple((float(row.gpus), row.share) for row in scale.table or ())
     return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows)
-
-
-def _failures_per_gpu_day(item: Item, job: Job) -> float:
-    """Failure rate: the problem's, else the catalog's, else the default."""
-    if job.failure_rate is None and item.gpu.failures_per_day is not None:
-        return item.gpu.failures_per_day.value
-    rate = job.failure_rate or DEFAULT_FAILURES
-    return FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
-
-
-def _drives(item: Item, job: Job) -> Drives | None:
-    """Drives for a local level of checkpoints, None where there is none to plan."""
-    local = item.local
-    if job.levels is None or local.write is None or local.capacity is None:
-        return None
-    return Drives(local.write.value, local.capacity.value)
 
 
 # Choices: set points, precisions and rates.
@@ -199,13 +184,11 @@ def why_no_choice(item: Item, inputs: Inputs, job: Job) -> str | None:
     system_kw = it_power_kw(item, inputs)
     if _choices(item, job, system_kw, rated=rated):
         return None
-    names = " or ".join(training.precisions)
-    if rated and training.model is not None:
-        if all(measured(item, job, each) is None for each in training.precisions):
-            return f"a measured rate of {training.model} in {names}"
-    if rated and training.model is None:
-        if all(peak_tflops(item, each) is None for each in training.precisions):
-            return f"dense {names} rate"
+    names, model = " or ".join(training.precisions), training.model
+    rows = (measured(item, job, each) for each in training.precisions)
+    peaks = (peak_tflops(item, each) for each in training.precisions)
+    if rated and all(each is None for each in (peaks if model is None else rows)):
+        return f"dense {names} rate" if model is None else f"a measured rate of {model} in {names}"
     if any(_points(item, job, precision, system_kw) for precision in training.precisions):
         return None
     caps = ", ".join(f"{cap:.4g}" for cap in (job.power and job.power.asked) or ())
@@ -252,30 +235,30 @@ def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
 
 def _points(item: Item, job: Job, precision: Precision, system_kw: float | None) -> list[Point]:
     """Power set points that a type may run at, full power first, then by falling cap."""
-    power = job.power
+    power, points = job.power, [FULL]
+    tdp, gpus = item.gpu.tdp, item.provides.gpus
     if power is None:
-        return [FULL]
-    published = [
-        row
-        for row in item.power_points
-        if row.of == "training" and row.precision in (None, precision) and row.gpu_cap < 1.0
-    ]
-    capped = (_point(item, row, system_kw) for row in published)
-    points = sorted((p for p in capped if p is not None), key=lambda point: -point.gpu_cap)
+        return points
+    if tdp is not None and gpus is not None and system_kw and tdp.value:
+        of_gpus = gpu_share_of_draw(tdp.value, gpus.value, system_kw)
+        rows = (row for row in item.power_points if row.gpu_cap < 1.0 and row.of == "training")
+        points += [
+            Point(
+                row.gpu_cap,
+                provisioned_share(row.gpu_cap, of_gpus),
+                row.throughput,
+                row.source,
+                row.confidence,
+                row.note,
+            )
+            for row in sorted(rows, key=lambda row: -row.gpu_cap)
+            if row.precision in (None, precision)
+        ]
     return [
         point
-        for point in (FULL, *points)
+        for point in points
         if power.asked is None or any(abs(point.gpu_cap - cap) < SAME_CAP for cap in power.asked)
     ]
-
-
-def _point(item: Item, row: PowerPoint, system_kw: float | None) -> Point | None:
-    """A row of a curve as a set point of a type; None where its power is not known."""
-    tdp, gpus = item.gpu.tdp, item.provides.gpus
-    if tdp is None or gpus is None or not system_kw or not tdp.value:
-        return None
-    power = provisioned_share(row.gpu_cap, gpu_share_of_draw(tdp.value, gpus.value, system_kw))
-    return Point(row.gpu_cap, power, row.throughput, row.source, row.confidence, row.note)
 
 
 # Parallelism: whether a replica fits a type, and how many of its GPUs it can use.
@@ -346,48 +329,39 @@ def least_replicas(item: Item, job: Job) -> int | None:
 def no_spread(item: Item, job: Job) -> str | None:
     """Why a replica in one parallelism does not fit a type, None where it does."""
     need_gb, memory = weights_gb_per_gpu(job), item.gpu.memory
+    place = of_job("parallelism", job.name)
     if need_gb is not None and memory is not None and need_gb > memory.value * ALMOST:
         return (
             f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights "
-            f"that {of_job('parallelism', job.name)} puts there"
+            f"that {place} puts there"
         )
-    if item.provides.gpus is not None and not usable_gpus(item, job):
+    if item.provides.gpus is None:
+        return None
+    gpus, repair, usable = item.provides.gpus.value, job.repair, usable_gpus(item, job)
+    if not usable:
         assert job.parallelism is not None
-        gpus = min(item.provides.gpus.value, job.gpus.most_of(item.id) or item.provides.gpus.value)
         return (
-            f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that "
-            f"the job uses of one system ({of_job('parallelism', job.name)})"
+            f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the "
+            f"{min(gpus, job.gpus.most_of(item.id) or gpus)} that the job uses of one system "
+            f"({place})"
         )
-    reason = _no_spare_pool(item, job)
-    if reason is None and least_replicas(item, job) is None:
+    unit = spare_unit(item, usable, job)
+    if repair is not None and unit.in_rack and repair.when_short == "shrink":
+        return (
+            f"its spare trays stay in their racks ({place}), where running on with fewer replicas "
+            f"is not planned: say repair.unit: system in the job '{job.name}'"
+        )
+    if repair is not None and unit.in_rack and repair.spares != "open":
+        return (
+            f"its spare trays are the {unit.in_each_rack} that {place} leaves over in each system, "
+            f"not {repair.spares}: say repair.spares: open in the job '{job.name}'"
+        )
+    if least_replicas(item, job) is None:
         return (
             f"what {of_job('parallelism.memory', job.name)} holds in each GPU leaves "
             "none of its memory for what replicas share"
         )
-    return reason
-
-
-def _no_spare_pool(item: Item, job: Job) -> str | None:
-    """Why a stated number of spares, or fewer replicas, cannot be planned on a type."""
-    repair = job.repair
-    if repair is None or item.provides.gpus is None:
-        return None
-    if repair.spares == "open" and repair.when_short == "wait":
-        return None
-    unit = spare_unit(item, usable_gpus(item, job), job)
-    if not unit.in_rack:
-        return None
-    if repair.when_short == "shrink":
-        return (
-            f"its spare trays stay in their racks ({of_job('parallelism', job.name)}), "
-            f"where running on with fewer replicas is not planned: say repair.unit: system "
-            f"in the job '{job.name}'"
-        )
-    return (
-        f"its spare trays are the {unit.in_each_rack} that {of_job('parallelism', job.name)} "
-        f"leaves over in each system, not {repair.spares}: say repair.spares: open in the job "
-        f"'{job.name}'"
-    )
+    return None
 
 
 # Ways of a plan, restored from its report.
@@ -400,29 +374,25 @@ def ways_in_plan(case: Case, plan: Plan) -> tuple[str, ...]:
     """
     if not plan.jobs:
         return ()
-    ways = (_way_in_plan(case, system, plan, plan.jobs[0]) for system in case.systems)
-    return tuple(way.id for way in ways if way is not None)
-
-
-def _way_in_plan(case: Case, system: System, plan: Plan, job: JobPlan) -> Way | None:
-    if system.id not in job.gpu_types:
-        return None
-    choices = {way.id for way in job.ways if way.gpu_type == system.id}
-    ways = [way for way in system.ways if not choices or way.choice in choices]
-    built = {
-        (report.switch_sku, report.planes, report.oversubscription, report.radix)
-        for report in plan.fabrics
-        if report.network == "compute" and system.id in report.serves
-    }
-    numbers = {
-        number
-        for number in system.fabrics
-        for fabric in case.companions.fabrics
-        if fabric.prefix == f"compute{number}"
-        and (fabric.switch, fabric.planes, fabric.oversubscription, fabric.radix) in built
-    }
-    ways = [way for way in ways if not numbers or way.fabric in numbers] or ways
-    most = job.per_system_gpus
-    if most is not None:  # of an edited plan as many as its replicas fill
-        ways = [way for way in ways if way.usable_gpus <= most] or ways
-    return max(ways, key=lambda way: way.usable_gpus, default=None)
+    job, found = plan.jobs[0], []
+    for system in (each for each in case.systems if each.id in job.gpu_types):
+        choices = {way.id for way in job.ways if way.gpu_type == system.id}
+        ways = [way for way in system.ways if not choices or way.choice in choices]
+        built = {
+            (report.switch_sku, report.planes, report.oversubscription, report.radix)
+            for report in plan.fabrics
+            if report.network == "compute" and system.id in report.serves
+        }
+        numbers = {
+            number
+            for number in system.fabrics
+            for fabric in case.companions.fabrics
+            if fabric.prefix == f"compute{number}"
+            and (fabric.switch, fabric.planes, fabric.oversubscription, fabric.radix) in built
+        }
+        ways = [way for way in ways if not numbers or way.fabric in numbers] or ways
+        most = job.per_system_gpus
+        if most is not None:  # of an edited plan as many as its replicas fill
+            ways = [way for way in ways if way.usable_gpus <= most] or ways
+        found += [way.id for way in sorted(ways, key=lambda way: -way.usable_gpus)[:1]]
+    return tuple(found)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.schema.operation import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
-_OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")
+_OF_JOBS = ("jobs.yaml", "overrides.yaml")
 
 
 class Reading(TypedDict, total=False):
@@ -158,8 +158,6 @@ def _write(
     contents = {
         "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
         "checkpoints.parquet": files.checkpoints_parquet(record, found.table),
-        "checkpoints.csv": files.checkpoints_csv(record, found.table),
-        "jobs.csv": files.jobs_csv(record),
     }
     if record.jobs:
         contents["jobs.yaml"] = files.jobs_yaml(record).encode()
@@ -167,7 +165,6 @@ def _write(
         contents["overrides.yaml"] = files.overrides_yaml(record.calibration).encode()
     pictures: dict[Path, bytes] = {}
     if record.study is not None and record.study.jobs:
-        contents["fleet.csv"] = files.fleet_csv(record.study)
         pictures |= draw(files.charts(record.study), folder / stem)
     write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
     for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem

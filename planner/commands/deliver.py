@@ -131,7 +131,7 @@ def created_today() -> datetime:
     return datetime.combine(today(), time())
 
 
-# Files: STEM.NAME.json, .html, .xlsx, .png, .svg.
+# Files: STEM.NAME.json, .html, .xlsx, .png.
 
 
 def write_files(target: Target, *records: Any) -> None:
@@ -182,14 +182,13 @@ def _sweep_files(record: Any, stem: Path) -> dict[Path, bytes]:
 
 
 def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
-    """Charts with something drawn as PNG and SVG by path, named by ``stem`` and the chart."""
-    from planner.report.picture import png, svg
+    """Charts with something drawn as PNG by path, named by ``stem`` and the chart."""
+    from planner.report.picture import png
 
     found = {}
     for chart in (each for each in charts if each.panels):
         own = "" if f".{chart.name}" in stem.name else f".{chart.name}"
         found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
-        found[stem.with_name(f"{stem.name}{own}.svg")] = svg(chart)
     return found
 
 

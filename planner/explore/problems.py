@@ -20,7 +20,7 @@ from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort
@@ -42,6 +42,8 @@ SOLVE_S, PORTFOLIO_S = (0.5, 10.0, 60.0), (4.0, 20.0, 60.0)
 """Time limits of the answer to a move and of what follows, s."""
 CURVE_S, CURVE_AT = 4.0, (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Time limit of the curve, s, and its storage units as multiples of the plan's."""
+MOST_LIMITS = 12
+"""Limits on the page, all binding ones and the nearest others."""
 _TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "days_to_train", "capex_usd",
           "tco_usd", "usd_per_useful_gpu_hour", "facility_power_kw")  # fmt: skip
 _BETTER = {"useful_pflops": 1, "useful_gpus": 1, "goodput": 1, "gpus_used": 0}
@@ -149,7 +151,7 @@ class SingleExplorer(Explorer):
         each = line.nameplate_write_gb_per_s * plan.site.delivered_fraction_write / line.quantity
         figure = OBJECTIVES[plan.objective.name].figure
         return {
-            "title": f"{capital(figure.label)} by number of {words.product(line)}",
+            "title": f"Best {figure.label} by number of {words.product(line)}",
             "x": "delivered write bandwidth, GB/s",
             "y": plan.objective.unit,
             "points": [{"x": count * each, "y": y, "n": count} for count, y in points],
@@ -227,11 +229,13 @@ def _page(
     whole, amounts = sum(sections.values()) or 1.0, words.results(sections.values(), "USD")
     rows = [{"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
             for name, usd in sections.items()]  # fmt: skip
-    limits = [dict(zip(("label", "share", "text", "binding"), bar, strict=True)) for bar in bars]
-    limits.sort(key=lambda limit: not limit["binding"])
+    keys = ("label", "share", "text", "binding")
+    limits: list[dict[str, Any]] = [dict(zip(keys, bar, strict=True)) for bar in bars]
+    limits.sort(key=lambda limit: (not limit["binding"], -limit["share"]))
     tiles = [_tile(label, value, unit, sense, before.get(label, (value,))[0])
              for label, (value, unit, sense) in now.items()]  # fmt: skip
-    return {**head, "tiles": tiles, "limits": limits, "sections": rows, **more}
+    most = max(MOST_LIMITS, sum(limit["binding"] for limit in limits))
+    return {**head, "tiles": tiles, "limits": limits[:most], "sections": rows, **more}
 
 
 def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dict[str, Any]:
@@ -246,8 +250,12 @@ def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dic
 
 
 def _short(value: float, unit: str) -> str:
-    """A figure with its unit, from 1,000 on without decimals."""
-    bare = unit not in ("share", "s") and "USD" not in unit
+    """A figure with its unit, from 1,000 on without decimals; shares and money with two."""
+    if unit == "share":
+        return words.percent(value, 2)
+    if "USD" in unit:
+        return words.money(value)
+    bare = unit != "s"
     return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.quantity(value, unit)
 
 
@@ -294,7 +302,7 @@ def _portfolio_page(plan: PortfolioPlan, before: PortfolioPlan) -> dict[str, Any
         return head | {"message": plan.message or "no plan"}
     bought, sections = Counter[str](), defaultdict[str, float](float)
     for order in plan.orders:
-        sections[order.category.replace("_", " ")] += order.extended_usd
+        sections[views.kind(order.category)] += order.extended_usd
         if order.category in views.MAIN:
             bought[order.model] += order.quantity
     return _page(
@@ -321,5 +329,10 @@ def _portfolio_figures(plan: PortfolioPlan) -> Figures:
 def _bar(use: Any) -> tuple[str, float, str, bool]:
     floor = "_of_" in use.name
     used, whole = (use.limit, use.used) if floor else (use.used, use.limit)
-    text = f"{use.used:,.4g} {'at least' if floor else 'of'} {use.limit:,.4g} {use.unit}"
-    return views.label(use), min(1.0, used / whole) if whole else 1.0, text, views.binds(use)
+    text = f"{use.used:,.4g}{', at least' if floor else ' of'} {use.limit:,.4g} {use.unit}"
+    return (
+        capital(views.label(use)),
+        min(1.0, used / whole) if whole else 1.0,
+        text,
+        views.binds(use),
+    )

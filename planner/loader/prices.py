@@ -288,14 +288,6 @@ def is_old(text: str, day: date) -> bool:
     return latest_day(text) < day - timedelta(days=365.25 / 12 * OLD_MONTHS)
 
 
-def is_to_come(text: str, day: date) -> bool:
-    """True if all of a date is after a day."""
-    if text == NO_DATE:
-        return False
-    year, month, first = (*map(int, text.split("-")), 1, 1)[:3]
-    return date(year, month, first) > day
-
-
 def today() -> date:
     """Today, or the day of SOURCE_DATE_EPOCH, for reproducible outputs.
 

@@ -1,4 +1,4 @@
-"""The bill of purchases, as arrays: every count that follows from units bought, and the sums.
+"""Purchases as arrays: the bill, and bandwidth and capacity of their storage.
 
 A column is a purchase; the bill of one plan is an array of one. Whole numbers are added in the
 order of their terms, so counts are exact.
@@ -6,8 +6,8 @@ order of their terms, so counts are exact.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.figures import weights
-from planner.case.items import Terms, total
+from planner.case.items import Offer, Storage, Terms, ends, total
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Limits, Packed, Quantity, Steps, Sum, vanishes
 from planner.limits import SUPPLIES, Limit
+from planner.units import DAY_S
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -64,14 +65,23 @@ class Dependents(NamedTuple):
     items: Places
 
 
-class Layout:
-    """The rows of a bill.
+class _Sizes:
+    """The sizes of a fabric: capacities, outputs, and the least outputs of this size or larger."""
+
+    def __init__(self, quantity: Steps) -> None:
+        self.capacities = np.array([size.capacity for size in quantity.sizes], dtype=float)
+        rows = np.array([size.outputs for size in quantity.sizes], dtype=float)
+        self.outputs = rows.reshape(len(self.capacities), len(quantity.outputs)).T
+        self.least = np.minimum.accumulate(self.outputs[:, ::-1], axis=1)[:, ::-1]
+
+
+class Kernel:
+    """The bill of a case over arrays of purchases.
 
     Attributes:
         index: the row of each count: first the ``decided`` ones (offers, and the systems that each
             compute fabric joins), then all that follow.
         items: every item of the bill; ``places`` has the row of its units in place.
-        spare_share, installed, pack, least_packs: of each item, a row each.
     """
 
     def __init__(self, case: Case) -> None:
@@ -79,33 +89,30 @@ class Layout:
         self.offers = tuple(offer.id for offer in case.offers())
         names = [*self.offers, *(s.wired(f) for s in case.rewired for f in s.fabrics)]
         self.decided = len(names)
-        for quantity in companions.quantities:
-            names += quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+        names += [name for each in companions.quantities for name in _outputs(each)]
         names += [item.id for item in companions.items]
         names += [way.standing for _, way in case.capped.values()]
         self.index = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        self.quantities = [(each, self.placed(each.terms)) for each in companions.quantities]
-        self.companions = [(self.index[c.id], self.placed(c.terms)) for c in companions.items]
+        self.number = {item.id: number for number, item in enumerate(self.items)}
+        self.quantities = [(each, self._placed(each.terms)) for each in companions.quantities]
+        self.companions = [(self.index[c.id], self._placed(c.terms)) for c in companions.items]
         self.places = np.array([self.index[item.id] for item in self.items], dtype=np.int64)
-        least = [-(-item.min_order // item.pack) for item in self.items]
-        self.spare_share, self.installed, self.pack, self.least_packs = (
-            np.array(values, dtype=float).reshape(-1, 1)
-            for values in (
-                [item.spare_share for item in self.items],
-                [item.installed for item in self.items],
-                [item.pack for item in self.items],
-                least,
-            )
-        )
+        orders = [
+            (item.spare_share, item.installed, item.pack, -(-item.min_order // item.pack))
+            for item in self.items
+        ]
+        self.orders = np.array(orders, dtype=float).reshape(-1, 4).T[:, :, None]
         self.sizes = {q.name: _Sizes(q) for q, _ in self.quantities if isinstance(q, Steps)}
         self.prices: dict[str, list[tuple[float, ...]]] = {
             q.name: [] for q, _ in self.quantities if isinstance(q, Packed)
         }
+        self._capped = [
+            (n, *case.capped[w.id]) for n, w in enumerate(case.ways) if w.id in case.capped
+        ]
         self._dependents: dict[tuple[int, ...], Dependents] = {}
         self._weights: dict[str, tuple[Numbers, Numbers]] = {}
 
-    def placed(self, terms: Terms) -> PlacedTerms:
-        """Terms with rows in place of names."""
+    def _placed(self, terms: Terms) -> PlacedTerms:
         return tuple((factor, self.index[name]) for factor, name in terms)
 
     def dependents(self, bought: tuple[int, ...]) -> Dependents:
@@ -121,8 +128,7 @@ class Layout:
         for quantity, terms in self.quantities:
             some = tuple(term for term in terms if term[1] in there)
             if some or not vanishes(quantity):
-                names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
-                there.update(self.index[name] for name in names)
+                there.update(self.index[name] for name in _outputs(quantity))
                 quantities.append((quantity, terms if isinstance(quantity, Packed) else some))
         companions = [
             (row, tuple(t for t in terms if t[1] in there)) for row, terms in self.companions
@@ -143,51 +149,12 @@ class Layout:
         """Share of a figure of one unit of each count in place, and of each item bought."""
         if figure not in self._weights:
             standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
-            numbers = {item.id: number for number, item in enumerate(self.items)}
-            for factor, (side, name) in weights(self.case, figure, _Side(0), _Side(1)):
-                if side == 0:
-                    standing[self.index[name]] += factor
-                else:
-                    bought[numbers[name]] += factor
+            names = {name: (standing, row) for name, row in self.index.items()}
+            buys = {name: (bought, row) for name, row in self.number.items()}
+            for factor, (side, row) in weights(self.case, figure, names, buys):
+                side[row] += factor
             self._weights[figure] = standing, bought
         return self._weights[figure]
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A mapping that returns names: `money.weights` then yields factors by name."""
-
-    number: int
-
-    def __getitem__(self, name: str) -> tuple[int, str]:
-        return self.number, name
-
-
-class _Sizes:
-    """The sizes of a fabric: capacities, outputs, and the least outputs of this size or larger."""
-
-    def __init__(self, quantity: Steps) -> None:
-        self.capacities = np.array([size.capacity for size in quantity.sizes], dtype=float)
-        rows = np.array([size.outputs for size in quantity.sizes], dtype=float)
-        self.outputs = rows.reshape(len(self.capacities), len(quantity.outputs)).T
-        self.least = np.minimum.accumulate(self.outputs[:, ::-1], axis=1)[:, ::-1]
-
-
-@lru_cache(maxsize=16)
-def _layout(case: Case) -> Layout:
-    return Layout(case)
-
-
-class Kernel:
-    """The bill of a case over arrays of purchases."""
-
-    def __init__(self, case: Case) -> None:
-        self.case, self.layout = case, _layout(case.billed)
-        self.index, self.offers = self.layout.index, self.layout.offers
-        self.items = self.layout.items
-        self._capped = [
-            (n, *case.capped[w.id]) for n, w in enumerate(case.ways) if w.id in case.capped
-        ]
 
     def bills(
         self,
@@ -205,12 +172,12 @@ class Kernel:
             least: lower bounds of the counts, monotone in the units: fabrics count as the least of
                 any that is no smaller, shared racks by the prices of their contents.
         """
-        layout, counts = self.layout, np.zeros((len(self.index), units.shape[1]))
+        counts = np.zeros((len(self.index), units.shape[1]))
         counts[: len(units)] = units
         self._join_fabrics(counts, ways)
         known = np.ones(units.shape[1], dtype=bool)
-        rows = np.flatnonzero(counts[: layout.decided].any(axis=1)).tolist()
-        dependents = layout.dependents(tuple(rows))
+        rows = np.flatnonzero(counts[: self.decided].any(axis=1)).tolist()
+        dependents = self.dependents(tuple(rows))
         for quantity, terms in dependents.quantities:
             if isinstance(quantity, Steps):
                 known &= self._size(quantity, terms, counts, least=least)
@@ -252,7 +219,7 @@ class Kernel:
 
     @cached_property
     def _joined(self) -> list[Places]:
-        """The compute fabric of each type that may join several, by way; see `Case.fabric_of`."""
+        """Compute fabric of each type that may join several, by way: as in `Case.companions_in`."""
         case = self.case
         design = {
             f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)
@@ -271,7 +238,7 @@ class Kernel:
 
     def _size(self, quantity: Steps, terms: PlacedTerms, counts: Numbers, *, least: bool) -> Flags:
         """Fill in the outputs of a fabric; return where one of its sizes is large enough."""
-        sizes, amount = self.layout.sizes[quantity.name], summed(terms, counts)
+        sizes, amount = self.sizes[quantity.name], summed(terms, counts)
         outputs, whole = sizes.least if least else sizes.outputs, np.rint(amount)
         size = np.searchsorted(sizes.capacities, whole, side="left")
         inside = np.minimum(size, max(0, len(sizes.capacities) - 1))
@@ -285,7 +252,7 @@ class Kernel:
         if not kinds.shape[1]:
             return np.zeros(0)
         each, places = np.unique(kinds, axis=1, return_inverse=True)
-        packing, prices = quantity.packing, self.layout.prices[quantity.name]
+        packing, prices = quantity.packing, self.prices[quantity.name]
         racks = np.array([packing.least(tuple(map(round, column))) for column in each.T.tolist()])
         short = np.flatnonzero(racks > self._least_racks(quantity, each))
         for column in short[: MOST_PRICES - len(prices)].tolist():
@@ -296,20 +263,19 @@ class Kernel:
     def _least_racks(self, quantity: Packed, kinds: Numbers) -> Numbers:
         """Racks that no packing needs fewer of: the value of the contents by the sides of a
         rack and by prices of other packings."""
-        prices = self.layout.prices[quantity.name]
+        prices = self.prices[quantity.name]
         sides = np.array([*zip(*quantity.shares, strict=True), *prices])
         racks: Numbers = np.ceil((sides @ kinds).max(axis=0) - VOLUME_NOISE)
         return np.maximum(racks, 0.0)
 
     def _purchased(self, counts: Numbers, rows: Places) -> Numbers:
         """Units bought: spares, packs, minimum order; see `BillItem.purchased`."""
-        layout, bought = self.layout, np.zeros((len(self.items), counts.shape[1]))
-        standing = np.rint(counts[layout.places[rows]])
-        spares = np.ceil(layout.spare_share[rows] * standing - ROUNDING)
-        need = np.maximum(standing + spares - layout.installed[rows], 0.0)
-        packs = np.ceil(need / layout.pack[rows])
-        packs = np.where(packs > 0, np.maximum(packs, layout.least_packs[rows]), 0.0)
-        bought[rows] = packs * layout.pack[rows]
+        bought = np.zeros((len(self.items), counts.shape[1]))
+        standing = np.rint(counts[self.places[rows]])
+        spare_share, installed, pack, least_packs = self.orders[:, rows]
+        need = standing + np.ceil(spare_share * standing - ROUNDING) - installed
+        packs = np.ceil(np.maximum(need, 0.0) / pack)
+        bought[rows] = np.where(packs > 0, np.maximum(packs, least_packs), 0.0) * pack
         return bought
 
     def sums(self, bills: Bills, figures: Sequence[str]) -> Numbers:
@@ -317,15 +283,12 @@ class Kernel:
         found = np.empty((len(figures), bills.counts.shape[1]))
         for row, figure in enumerate(figures):
             if figure == "racks":
-                found[row] = np.rint(self.total(self.case.companions.racks, bills.counts))
+                terms = self._placed(self.case.companions.racks)
+                found[row] = np.rint(summed(terms, bills.counts))
                 continue
-            standing, bought = self.layout.weights(figure)
+            standing, bought = self.weights(figure)
             found[row] = standing @ bills.counts + bought @ bills.purchased
         return found
-
-    def total(self, terms: Terms, counts: Numbers) -> Numbers:
-        """A sum of terms, added in their order."""
-        return summed(self.layout.placed(terms), counts)
 
     def available(self, bills: Bills) -> Flags:
         """Mask of bills within stock and sizes of fabrics."""
@@ -334,6 +297,21 @@ class Kernel:
             if item.stock is not None:
                 fine &= bills.purchased[row] <= item.stock
         return fine
+
+
+@lru_cache(maxsize=16)
+def _kernel(case: Case) -> Kernel:
+    return Kernel(case)
+
+
+def kernel_of(case: Case) -> Kernel:
+    """The kernel of a case, shared by all cases with the same bills."""
+    return _kernel(case.billed)
+
+
+def _outputs(quantity: Quantity) -> tuple[str, ...]:
+    """The counts that a quantity gives."""
+    return quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
 
 
 def _count_of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers:
@@ -394,22 +372,165 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Bill:
     """
     chosen = tuple(units.get(offer.id, 0) for offer in case.offers())
     places = tuple(n for n, way in enumerate(case.ways) if way.id in ways)
-    return _bill(case, chosen, places)
+    return _bill(case.billed, chosen, places)
 
 
 @lru_cache(maxsize=1024)
 def _bill(case: Case, chosen: tuple[int, ...], places: tuple[int, ...]) -> Bill:
-    kernel, column = Kernel(case), np.array(chosen, dtype=np.int64)[:, None]
+    kernel, column = _kernel(case), np.array(chosen, dtype=np.int64)[:, None]
     bills = kernel.bills(column, np.array(places)[:, None] if places else None)
     if not bills.known[0]:
         raise ValueError("a fabric would have to be larger than three tiers can be")
     counts = dict(zip(kernel.index, bills.counts[:, 0].tolist(), strict=True))
     purchased = (round(count) for count in bills.purchased[:, 0].tolist())
     names = (item.id for item in kernel.items)
-    return Bill(case.billed, counts, dict(zip(names, purchased, strict=True)))
+    return Bill(case, counts, dict(zip(names, purchased, strict=True)))
 
 
-# Limits on sums over the bill, as vectors.
+# Storage: what a purchase gives.
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Bandwidth and capacity of storage, an entry for each purchase.
+
+    Attributes:
+        write, read: nameplate bandwidth, GB/s; ``write`` is that at which checkpoints are taken.
+        degraded_write, degraded_read: with units down, as limits count on it.
+        worn_s: the shortest interval that drives endure and in which buffers recover, s.
+        write_factor, read_factor: of the clients' limits, by the storage families in use.
+        sustained: nameplate write bandwidth that is sustained, GB/s.
+        bulk_read: nameplate read bandwidth of the bulk tier, GB/s.
+        usable_tb, bulk_tb: usable capacity of flash and of the bulk tier, TB.
+    """
+
+    write: Numbers
+    read: Numbers
+    degraded_write: Numbers
+    degraded_read: Numbers
+    worn_s: Numbers
+    write_factor: Numbers
+    read_factor: Numbers
+    sustained: Numbers
+    bulk_read: Numbers
+    usable_tb: Numbers
+    bulk_tb: Numbers
+
+    def at(self, places: Places | Flags) -> Stores:
+        """Some of them."""
+        return Stores(*(getattr(self, each.name)[places] for each in fields(self)))
+
+
+def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
+    """The (read, write) nameplate bandwidth of an item's units, GB/s."""
+    if not item.segments:
+        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
+    known, read, write = (np.array(side, dtype=float) for side in zip(*ends(item), strict=True))
+    inside = (units >= known[0]) & (units <= known[-1])
+    return (
+        np.where(inside, np.interp(units, known, read), 0.0),
+        np.where(inside, np.interp(units, known, write), 0.0),
+    )
+
+
+def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
+    """(read, write) with ``units_lost`` of the units down, GB/s; see `bandwidth`."""
+    left = units - item.units_lost
+    if not item.segments:
+        return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
+    first = item.segments[0]
+    few = left < first.low
+    read, write = nameplates(item, np.maximum(left, first.low))
+    return (
+        np.where(few, first.read_at_low_gb_per_s * left / first.low, read),
+        np.where(few, first.write_at_low_gb_per_s * left / first.low, write),
+    )
+
+
+def stored(case: Case, counts: Counts) -> Stores:
+    """Bandwidth, capacity and endurance of storage.
+
+    Args:
+        counts: a row for each storage item of the case, a column for each purchase.
+    """
+    size = counts.shape[1]
+    sums = np.zeros((9, size))
+    read, write, lost_read, lost_write, endured, burst, buffer_gb, bulk_read, bulk_tb = sums
+    factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
+    factor = np.full((2, size), np.inf)
+    for row in np.flatnonzero(counts.any(axis=1)).tolist():
+        item, units = case.storage[row], counts[row].astype(float)
+        some = units > 0
+        if item.is_bulk:
+            bulk_read += item.bulk_nameplate_read_gb_per_s * units
+            bulk_tb += item.bulk_tb * units
+            continue
+        each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
+        read += each_read
+        write += each_write
+        burst += (
+            item.burst_nameplate_gb_per_s * units if item.burst_nameplate_gb_per_s else each_write
+        )
+        buffer_gb += item.buffer_gb * units
+        if case.tolerate_down:
+            left = degraded(item, units)
+            np.maximum(lost_read, np.where(some, each_read - left[0], 0.0), out=lost_read)
+            np.maximum(lost_write, np.where(some, each_write - left[1], 0.0), out=lost_write)
+        endured[some] += endurance_tb_per_day(item) * units[some]
+        both = np.array(factors[item.family])[:, None]
+        factor = np.where(some, np.minimum(factor, both), factor)
+    usable: Numbers = np.array([item.usable_tb for item in case.storage]) @ counts.astype(float)
+    by_write, by_read = np.where(np.isinf(factor), 1.0, factor)
+    plate, worn_s = write, worn_interval_s(case, endured)
+    if case.bursts:
+        write, worn_s = with_bursts(case, plate, burst, buffer_gb, worn_s)
+    safe = write - lost_write, read - lost_read
+    return Stores(write, read, *safe, worn_s, by_write, by_read, plate, bulk_read, usable, bulk_tb)
+
+
+def stored_of(case: Case, units: Mapping[str, int]) -> Stores:
+    """Bandwidth, capacity and endurance of the storage of one purchase."""
+    return stored(case, np.array([[units.get(item.id, 0)] for item in case.storage], np.int64))
+
+
+def with_bursts(
+    case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Nameplate write bandwidth at which a checkpoint is taken, GB/s, and shortest interval that
+    drives endure and in which buffers recover, s.
+
+    The bandwidth is the size over the least t with
+    ``share min(burst t, buffer + sustained t) >= size``, 0 without sustained bandwidth.
+    """
+    checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write_share
+    nameplate_gb = checkpoint_gb / share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recovered_s = checkpoint_gb / (share * sustained)
+        drain_s = np.maximum(nameplate_gb / burst, (nameplate_gb - buffer_gb) / sustained)
+        write = np.where(sustained > 0.0, nameplate_gb / drain_s, 0.0)
+    return write, np.maximum(worn_s, recovered_s)
+
+
+def endurance_tb_per_day(item: Storage) -> float:
+    """The writes a day that a unit endures, TB; infinite where it is not rated."""
+    rated = item.endurance_tb_per_day
+    return np.inf if rated is None else rated
+
+
+def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
+    """The shortest interval that drives endure, s; 0 where they set none."""
+    with np.errstate(divide="ignore"):
+        worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured_tb_per_day
+    return np.where(endured_tb_per_day > 0, worn, 0.0)
+
+
+def staged(case: Case, stores: Stores) -> Numbers:
+    """The training data that comes from the bulk tier to flash, GB/s."""
+    write = case.job.staged_share * case.delivered_write_share * stores.sustained
+    return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
+
+
+# Limits on purchases, as vectors.
 
 
 def limited(limits: Limits) -> tuple[Limit, ...]:
@@ -420,3 +541,63 @@ def limited(limits: Limits) -> tuple[Limit, ...]:
 def allowed(supplies: Sequence[Limit], limits: Limits) -> Numbers:
     """The amounts that limits allow, each in the unit of its row."""
     return np.array([limits.given(each.field) / each.scale for each in supplies], dtype=float)
+
+
+def least_order(offer: Offer) -> int:
+    """The fewest units of an offer that may be bought, if any are."""
+    segments = offer.segments if isinstance(offer, Storage) else ()
+    return max(1, offer.min_units, segments[0].low if segments else 1)
+
+
+def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[str, Flags]]:
+    """Yield each need of storage with where it is not met; more storage never meets fewer.
+
+    Args:
+        counts: a row for each GPU system of the case, more rows are not looked at.
+        stores: bandwidth and capacity of each purchase.
+    """
+    job, least, rule = case.job, case.limits["least_write_gb_per_s"], case.rule
+    yield "capacity", stores.usable_tb < job.capacity_needed_tb * (1 - TOLERANCE)
+    yield "bulk_capacity", stores.bulk_tb < job.bulk_needed_tb * (1 - TOLERANCE)
+    if least is not None:
+        bought = case.delivered_write_share * stores.sustained
+        yield "least_write", bought < least * (1 - TOLERANCE)
+    if rule is not None:
+        gpus = np.array([system.gpus for system in case.systems]) @ counts[: len(case.systems)]
+        groups = -(-gpus // rule.per_gpus)
+        yield "rule_read", stores.read < groups * rule.nameplate_read_gb_per_s * (1 - TOLERANCE)
+        yield (
+            "rule_write",
+            stores.sustained < groups * rule.nameplate_write_gb_per_s * (1 - TOLERANCE),
+        )
+
+
+class Vendors:
+    """The policy of a case by rows of offers: vendors required, and shares of categories.
+
+    A split has the weight of a unit of each offer, the rows of each vendor, and the largest share
+    of one vendor.
+    """
+
+    def __init__(self, case: Case) -> None:
+        places = {o.id: row for row, o in enumerate((*case.systems, *case.storage))}
+
+        def rows(ids: Iterable[str]) -> Places:
+            return np.array([places[name] for name in ids if name in places], dtype=np.int64)
+
+        self.required = [rows(ids) for ids in case.policy.required]
+        self.splits: list[tuple[Numbers, list[Places], float]] = []
+        for split in case.policy.splits:
+            each = dict(split.weights)
+            weighted = np.array([each.get(name, 0.0) for name in places])
+            self.splits.append((weighted, [rows(ids) for _, ids in split.vendors], split.max_share))
+
+    def broken(self, low: Counts, high: Counts) -> Iterator[tuple[str, Flags]]:
+        """Yield each rule with where no purchase between two corners keeps it."""
+        for number, rows in enumerate(self.required):
+            yield f"require_vendor_{number}", high[rows].sum(axis=0) < 1
+        for number, (each, vendors, max_share) in enumerate(self.splits):
+            for place, rows in enumerate(vendors):
+                mine, some = each[rows] @ low[rows], each[rows] @ high[rows]
+                most = max_share * (mine + each @ high - some) * (1 + TOLERANCE)
+                yield f"split_{number}_{place}", mine > most

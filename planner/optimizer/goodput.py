@@ -90,39 +90,31 @@ class Local(NamedTuple):
 
 
 class Drives:
-    """The local drives of GPU systems, a row for each way: times and room of one GPU, which fall
-    with their number where all GPUs write."""
+    """The local drives of teams, those of the slowest and the fullest type: times and share of
+    their room of one GPU, which fall with their number where all GPUs write."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, teams: Sequence[tuple[int, ...]]) -> None:
         assert case.job.levels is not None
         job, self.levels, repair = case.job, case.job.levels, case.job.repair
         self.swaps = (0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)
-        self.longest_s = job.longest_local_restart_s
-        ways = [(way, way.drives) for way in case.ways]
-        self.there = np.array([drives is not None for _, drives in ways], dtype=bool)
-        self.drain_s, self.room_tb = (
-            np.array([of(job, way, 1) if drives else 0.0 for way, drives in ways], dtype=float)
-            for of in (local_drain_s, local_room_tb)
-        )
-        self.most_tb = np.array([drives.capacity_tb if drives else 0.0 for _, drives in ways])
-        self.one_writes = job.one_replica_writes
-
-    def join(self, teams: Sequence[tuple[int, ...]]) -> None:
-        """Make rows of teams of those of ways: as slow as the slowest, as full as the fullest."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            full = np.where(self.there, self.room_tb / self.most_tb, np.inf)
-        of = [list(team) for team in teams]
-        self.drain_s, self.room_tb = (
-            np.array([each[team].max() for team in of]) for each in (self.drain_s, full)
-        )
-        self.there = np.array([self.there[team].all() for team in of])
-        self.most_tb = np.ones(len(of))
+        self.longest_s, self.one_writes = job.longest_local_restart_s, job.one_replica_writes
+        rows = [
+            (local_drain_s(job, way, 1), local_room_tb(job, way, 1) / way.drives.capacity_tb)
+            if way.drives is not None
+            else (0.0, math.inf)
+            for way in case.ways
+        ]
+        joined = [
+            [max(each) for each in zip(*(rows[way] for way in team), strict=True)] for team in teams
+        ]
+        self.drain_s, self.full = np.array(joined, dtype=float).reshape(-1, 2).T
+        self.there = np.isfinite(self.full)
 
     def of(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
         """The local level of uses by GPUs in use, of each k or the only one."""
         levels = self.levels
         writing = np.ones_like(gpus) if self.one_writes else gpus
-        fits = self.there[team] & (self.room_tb[team] / writing <= self.most_tb[team] * (1 + ROOM))
+        fits = self.full[team] / writing <= 1 + ROOM
         return Local(
             levels.every[0] if every is None else every,
             levels.remote_share,

@@ -1,29 +1,35 @@
-"""Objectives, tie-breaks, floors: of a run, and as the columns that a search limits and minimises.
+"""Objectives: of a run, as columns that a search limits and minimises, and products that lose.
 
 The search scales useful work and money per useful work as logarithms, other money in MUSD. Every
 column rises, or stays, with each unit that is bought: sums over the bill, and counts of units with
 a weight each. Of bandwidth that falls somewhere by a table of sizes boxes see the least per unit.
+
+A price list may hold thousands of near-clones. One covers another of the same family where the
+companions count both alike, whatever it takes (money, power, weight) is no more, and whatever it
+gives (bandwidth, capacity, endurance, rate) no less: units of the other are then replaced one for
+one, and no limit, tie or proof is worse for it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from hashlib import sha256
 
 import numpy as np
 
-from planner.case import Case
+from planner.case import Case, Storage, System
 from planner.case.figures import SUMS
-from planner.case.items import Offer, Storage, ends
+from planner.case.items import Offer, Terms, ends
+from planner.case.model import Ceil, Companions, Quantity, Steps, Sum
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
-from planner.optimizer.operate import Run
-from planner.optimizer.stores import bought_write_gb_per_s
-from planner.optimizer.work import PRICES
+from planner.optimizer.operate import Run, bought_write_gb_per_s
+from planner.optimizer.useful_work import PRICES
 
 TIE_TOLERANCE = 1e-6
 """Plans that differ by no more of the objective count as equally good (docs/model.md)."""
@@ -32,6 +38,13 @@ LEAST_TCO_MUSD = 1e-6
 """Counts as paid where nothing is, so that money per work has a logarithm."""
 LOGARITHMIC = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that the search scales as logarithms."""
+TCO = "tco_usd"
+WRITTEN = "bought_write"
+"""The write bandwidth of the storage bought, as delivered, whatever clients can move."""
+TIES = ("capex_usd", "it_power_kw", "units", "names")
+"""Tie-breaks of equally good plans, in this order."""
+MANY = 40
+"""So many products are solved as they are: a model of them is small, and known plans stay."""
 
 
 def name_weight(item_id: str) -> float:
@@ -60,13 +73,17 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
     if name in summed and summed[name] in SUMS:
         figure = FIGURES[summed[name]]
         return lambda o: bill(case, o.units, o.ways)[figure.name] / scale(figure)
+
+    def price(run: Run, ratio: str) -> float:
+        spent = max(bill(case, run.units, run.ways)[TCO], LEAST_TCO_MUSD * MILLION)
+        return math.log(spent / work_paid(case, run, ratio))
+
     measures: dict[str, Callable[[Run], float]] = {
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),
         "gpus": lambda o: float(o.gpus),
-        "usd_per_useful_gpu_hour": lambda o: math.log(_tco(case, o) / useful_hours(case, o)),
-        "usd_per_million_tokens": lambda o: math.log(_tco(case, o) / million_tokens(case, o)),
-        "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
+        **{f"usd_{ratio}": partial(price, ratio=ratio) for ratio in PRICES},
+        "disliked": lambda o: float(sum(o.units.get(name, 0) for name in case.policy.disliked)),
         "least_write": lambda o: bought_write_gb_per_s(case, o.units),
         "most_write": lambda o: -bought_write_gb_per_s(case, o.units),
         "units": lambda o: float(sum(o.units.values())),
@@ -75,70 +92,45 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
     return measures[name]
 
 
-def useful_hours(case: Case, run: Run) -> float:
-    """The useful GPU-hours of the term."""
-    return run.useful_gpus * case.rates.hours
-
-
-def million_tokens(case: Case, run: Run) -> float:
-    """The million tokens trained in the term."""
+def work_paid(case: Case, run: Run, ratio: str = "") -> float:
+    """The useful work of the term that a ratio of money to work pays for, GPU-hours or million
+    tokens; without one that of the case's objective."""
+    if (ratio or case.objective.removeprefix("usd_")) == "per_useful_gpu_hour":
+        return run.useful_gpus * case.rates.hours
     return run.useful_pflops(case.job.mfu or 0.0) * case.million_tokens_per_pflops()
-
-
-def work_of_ratio(case: Case, run: Run) -> float:
-    """The useful work of the term that the case's objective pays for: hours, or tokens."""
-    hours = case.objective == "usd_per_useful_gpu_hour"
-    return useful_hours(case, run) if hours else million_tokens(case, run)
 
 
 def totals_of(case: Case, run: Run) -> dict[str, float]:
     """Sums over the bill of a run and its cost of useful work, named as a plan's totals."""
-    spent, hours = bill(case, run.units, run.ways), useful_hours(case, run)
+    spent = bill(case, run.units, run.ways)
     found = {name: spent[name] for name in (*SUMS, "racks")}
-    if hours > 0:
-        found["usd_per_useful_gpu_hour"] = spent["tco_usd"] / hours
-    if hours > 0 and case.job.active_parameters and run.useful_pflops(case.job.mfu or 0.0):
-        found["usd_per_million_tokens"] = spent["tco_usd"] / million_tokens(case, run)
+    for ratio in PRICES if run.useful_gpus > 0 and case.rates.hours > 0 else ():
+        tokens = case.job.active_parameters and run.useful_pflops(case.job.mfu or 0.0)
+        if ratio == "per_useful_gpu_hour" or tokens:
+            found[f"usd_{ratio}"] = spent[TCO] / work_paid(case, run, ratio)
     return found
-
-
-def _tco(case: Case, run: Run) -> float:
-    return max(bill(case, run.units, run.ways)["tco_usd"], LEAST_TCO_MUSD * MILLION)
 
 
 def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bool]:
     """The predicate whether a run reaches every floor, and ratio of money to work."""
     limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
+    ratios = [(ratio, limit) for ratio in PRICES if (limit := limits[ratio]) is not None]
 
     def meets(run: Run) -> bool:
-        checks = (
+        checks = [
             (limits["min_goodput"], run.goodput),
             (limits["min_useful_gpus"], run.useful_gpus),
             (pflops, run.useful_pflops(mfu)),
-            *_ratios(case, run),
-        )
+        ]
+        for ratio, limit in ratios:
+            spent = bill(case, run.units, run.ways)[TCO]
+            checks.append((spent, limit * work_paid(case, run, ratio)))
         return all(f is None or value >= f * (1 - tolerance) for f, value in checks)
 
     return meets
 
 
-def _ratios(case: Case, run: Run) -> Iterator[tuple[float, float]]:
-    """Yield the TCO and the most that the useful work may cost for each ratio that is limited."""
-    works = {"per_useful_gpu_hour": useful_hours, "per_million_tokens": million_tokens}
-    for name, work in works.items():
-        limit = case.limits[name]
-        if limit is not None:
-            yield bill(case, run.units, run.ways)["tco_usd"], limit * work(case, run)
-
-
 # Columns of a search.
-
-
-TCO = "tco_usd"
-WRITTEN = "bought_write"
-"""The write bandwidth of the storage bought, as delivered, whatever clients can move."""
-TIES = ("capex_usd", "it_power_kw", "units", "names")
-"""Tie-breaks of equally good plans, in this order."""
 
 
 @dataclass(frozen=True)
@@ -194,24 +186,20 @@ class Columns:
     def weights(self) -> Numbers:
         """Units of ``counted`` for one unit of each GPU system and storage item, a row each."""
         offers: Sequence[Offer] = (*self.case.systems, *self.case.storage)
-        rows = [[self._counts(name, offer) for name in self.counted] for offer in offers]
-        return np.array(rows, dtype=float).reshape(len(offers), len(self.counted))
-
-    def _counts(self, name: str, offer: Offer) -> float:
-        stores = isinstance(offer, Storage)
-        if name == WRITTEN:
-            return self.case.delivered_write_share * least_write(offer) if stores else 0.0
-        by_name = {
-            "units": 1.0,
-            "names": name_weight(offer.id),
-            "disliked": float(offer.id in self.case.policy.disliked),
+        counted: dict[str, Callable[[Offer], float]] = {
+            "units": lambda offer: 1.0,
+            "names": lambda offer: name_weight(offer.id),
+            "disliked": lambda offer: float(offer.id in self.case.policy.disliked),
+            WRITTEN: lambda offer: self.case.delivered_write_share * least_write(offer),
         }
-        return by_name[name]
+        rows = [[counted[name](offer) for name in self.counted] for offer in offers]
+        return np.array(rows, dtype=float).reshape(len(offers), len(self.counted))
 
 
 def least_write(item: Offer) -> float:
     """The least write bandwidth that a unit of storage gives in any number, GB/s."""
-    assert isinstance(item, Storage)
+    if not isinstance(item, Storage):
+        return 0.0
     if not item.segments:
         return item.nameplate_write_gb_per_s
     return min(write / count for count, _, write in ends(item))
@@ -227,13 +215,154 @@ def most_each(item: Storage) -> tuple[float, float]:
 
 def least_column(objective: str) -> str | None:
     """The column that an objective minimises, None where it is not one."""
-    of_questions = {
-        "least_meter": "facility_power_kw",
-        "least_write": WRITTEN,
-    }
+    of_questions = {"least_meter": "facility_power_kw", "least_write": WRITTEN}
     if objective in of_questions:
         return of_questions[objective]
     asked = OBJECTIVES.get(objective)
     if asked is None or asked.sense == "maximize" or objective in RATIOS:
         return None
     return asked.figure.name
+
+
+# Products that no plan needs, because another is as good in everything.
+
+
+def without_dominated(case: Case) -> Case:
+    """The case without the products that no plan needs; itself where it needs all.
+
+    The products that stay keep their order, and companions count them as before.
+    """
+    many = len(case.systems) + len(case.storage) > MANY
+    # Where bandwidth is held or minimised, more of it is no better.
+    of_bandwidth = case.objective in ("least_write", "most_write")
+    if not many or of_bandwidth or case.limits["most_write_gb_per_s"] is not None:
+        return case
+    owners = _owners(case)
+    gone = _dominated(case, owners)
+    if not gone:
+        return case
+    lost: dict[str, str | None] = {name: None for name, owner in owners.items() if owner in gone}
+    return replace(
+        case,
+        systems=tuple(system for system in case.systems if system.id not in gone),
+        storage=tuple(item for item in case.storage if item.id not in gone),
+        companions=case.companions.renamed(lost),
+    )
+
+
+def _dominated(case: Case, owners: dict[str, str]) -> set[str]:
+    """The ids of the products that another covers."""
+    counted, groups = _dependents(case.companions, owners), defaultdict(list)
+    asked = [name for name in (*TIES, least_column(case.objective)) if name is not None]
+    figures = [name for name in Columns.of(case, asked).figures if name in SUMS]
+    figures.sort(key=lambda name: TIES.index(name) if name in TIES else len(TIES))
+    for offer in (*case.systems, *case.storage):
+        if offer.installed == 0 and offer.unit_net_usd is not None:
+            groups[_alike(case, offer), frozenset(counted[offer.id])].append(offer)
+    gone: set[str] = set()
+    for offers in groups.values():
+        if len(offers) == 1:
+            continue
+        rows = [(_takes(case, offer, figures), offer) for offer in offers]
+        rows.sort(key=lambda row: (row[0][:2], name_weight(row[1].id), row[1].id))
+        kept, count = np.empty((len(rows), len(rows[0][0]))), 0
+        for takes, offer in rows:
+            needed = offer.low > 0 or offer.forced or offer.id in case.must_use
+            if not needed and (kept[:count] <= takes).all(axis=1).any():
+                gone.add(offer.id)
+            elif offer.high is None:
+                kept[count], count = takes, count + 1
+    return gone
+
+
+def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
+    """Properties two products must share for one to replace the other."""
+    policy = case.policy
+    named = (
+        tuple(offer.id in ids for ids in policy.required),
+        tuple(dict(split.weights).get(offer.id) for split in policy.splits),
+        offer.id in policy.disliked,
+        offer.vendor if policy.required or policy.splits or policy.disliked else "",
+    )
+    if isinstance(offer, System):
+        ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
+        return (offer.pack, named, offer.gpus, offer.fabrics, ways)
+    assert isinstance(offer, Storage)
+    table = offer.id if offer.segments else ""
+    down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
+    worn = offer.endurance_tb_per_day is None
+    return (offer.pack, named, offer.family, table, worn, down if case.tolerate_down else ())
+
+
+def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
+    """Figures of which less is no worse: consumption, and missing properties."""
+    takes = [amount for figure in figures for amount in _amounts(case, offer, figure)]
+    takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
+    if isinstance(offer, System):
+        takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
+        takes += [-way.tflops_per_gpu for way in offer.ways]
+    elif isinstance(offer, Storage):
+        takes += [-offer.nameplate_read_gb_per_s, -offer.nameplate_write_gb_per_s, -offer.usable_tb]
+        takes += [
+            -(offer.endurance_tb_per_day or 0.0),
+            -offer.bulk_tb,
+            -offer.bulk_nameplate_read_gb_per_s,
+        ]
+        takes += [-offer.burst_nameplate_gb_per_s, -offer.buffer_gb]
+    return takes
+
+
+def _amounts(case: Case, offer: Offer, figure: str) -> Iterator[float]:
+    """Yield the terms of a unit in a sum when bought, and in place at each set point."""
+    parts = SUMS[figure]
+    yield sum(part.adds(offer, case.rates) for part in parts if part.bought)
+    points = [offer.provisioned_for(way) for way in offer.ways] if isinstance(offer, System) else []
+    for each in (offer, *points):
+        yield sum(part.adds(each, case.rates) for part in parts if not part.bought)
+
+
+# What companions count of a product.
+
+
+def _owners(case: Case) -> dict[str, str]:
+    """The product of each count that is of one product alone, such as its racks."""
+    owners = {offer.id: offer.id for offer in (*case.systems, *case.storage)}
+    owners |= {s.wired(fabric): s.id for s in case.rewired for fabric in s.fabrics}
+    for quantity in case.companions.quantities:
+        owner = _owner_of(quantity, owners)
+        if owner is not None and not isinstance(quantity, Steps):
+            owners[quantity.name] = owner
+    return owners
+
+
+def _owner_of(quantity: Quantity, owners: dict[str, str]) -> str | None:
+    """The product that a count is of, alone; None where it is of several or none."""
+    of = {owners.get(name) for _, name in quantity.terms}
+    plain = isinstance(quantity, Sum | Ceil) and quantity.constant == 0.0
+    if len(of) != 1 or not plain or (isinstance(quantity, Ceil) and quantity.if_any):
+        return None
+    owner = next(iter(of))
+    # Of the only product of its kind a common count is no count of its own.
+    return owner if owner is not None and owner in quantity.name else None
+
+
+def _dependents(companions: Companions, owners: dict[str, str]) -> dict[str, set[object]]:
+    """What counts each product, by how much, and which of its own counts is counted: names without
+    the product's, so that two can be compared."""
+    found: dict[str, set[object]] = defaultdict(set)
+
+    def count(what: object, terms: Terms) -> None:
+        for factor, name in terms:
+            owner = owners.get(name)
+            if owner is not None:
+                found[owner].add((what, name.replace(owner, ""), factor))
+
+    for number, quantity in enumerate(companions.quantities):
+        owner = None if isinstance(quantity, Steps) else owners.get(quantity.name)
+        kind = type(quantity).__name__
+        name = "" if owner is None or isinstance(quantity, Steps) else quantity.name
+        count(number if owner is None else (kind, name.replace(owner, "")), quantity.terms)
+    for item in companions.items:
+        count(item.id, item.terms)
+    count("racks", companions.racks)
+    return found

@@ -5,7 +5,8 @@ The figures are those of `Work`, of an array of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, System, Way
-from planner.case.job import Job, Mode
+from planner.case.items import Storage
+from planner.case.job import ROUNDING, Job, Mode
+from planner.case.model import Split
 from planner.limits import BY_NAME, LIMITS, of_group
-from planner.optimizer.bill import Numbers, bill
+from planner.optimizer.bill import TOLERANCE as SLACK
+from planner.optimizer.bill import (
+    Counts,
+    Numbers,
+    Stores,
+    Vendors,
+    bill,
+    least_order,
+    limited,
+    stored,
+    unmet_needs,
+)
 from planner.optimizer.goodput import kept_by_swaps
-from planner.optimizer.stores import Stores, stored_of
+from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work, restarts_of
 from planner.sizing.availability import Restarts, Shrunk
 from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.sizing.two_levels import TwoLevels
+
+AROUND = 16
+"""Numbers of GPUs that are tried together where several types share them."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +160,7 @@ def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     each = np.repeat(np.arange(some), count)
     many = replace(use.at(each), stores=stores.at(np.tile(np.arange(count), some)))
     ran = single.work.run(many)
-    found = np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count)
-    return np.asarray(found.max(axis=0))
+    return np.asarray(np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count).max(axis=0))
 
 
 def waiting_with(case: Case, run: Run, spares: int) -> float:
@@ -195,7 +211,7 @@ class _Single:
             same + place,
             same + count,
             same + gpus,
-            stored_of(case, units).at(same),
+            _stored(case, units).at(same),
             ports=Ports(*(each[same] for each in work.ports_of(place, counts))),
             every=tried,
         )
@@ -210,12 +226,14 @@ class _Single:
         work, use, flow, t = self.work, self.use, ran.flow, ran.times
         job, repair, gpus = self.case.job, self.case.job.repair, int(use.gpus[place])
         (system, way), in_use = self.running[0], sum(self.used.values())
-        ports, stores = work.ports(use), use.stores
-        client_data = at(ports.data * stores.read_factor)
+        ports, stores, writing = work.ports(use), use.stores, in_use
+        client_read = at(ports.read * stores.read_factor)
+        if job.one_replica_writes:  # the systems of one, of the type whose ports move least
+            counts = [(-(-(w.replica_gpus or 0) // w.usable_gpus), s) for s, w in self.running]
+            writing = min((n * s.client_write_gb_per_s, n) for n, s in counts)[1]
         spares = 0
         if repair is not None:
             spares = max(0, repair.standing_by(way.spare_unit, self.units[system.id], gpus))
-        swaps = at(kept_by_swaps(repair, ran.mtti_s))
         return Run(
             mode=work.mode,
             units=self.units,
@@ -224,12 +242,12 @@ class _Single:
             ways=tuple(way.id for _, way in self.running),
             delivered_write_gb_per_s=at(flow.write),
             delivered_read_gb_per_s=at(flow.read),
-            data_gb_per_s=min(self.case.delivered_read_share * at(stores.read), client_data),
+            data_gb_per_s=min(self.case.delivered_read_share * at(stores.read), client_read),
             degraded_write_gb_per_s=at(flow.degraded_write),
             degraded_read_gb_per_s=at(flow.degraded_read),
             client_write_gb_per_s=at(ports.write * stores.write_factor),
-            client_read_gb_per_s=at(ports.read * stores.read_factor),
-            writing_systems=self._clients("write") if job.one_replica_writes else in_use,
+            client_read_gb_per_s=client_read,
+            writing_systems=writing,
             reading_systems=in_use,
             interval_s=at(ran.interval_s),
             stall_s=at(t.stall),
@@ -245,20 +263,87 @@ class _Single:
             every=1 if t.local is None or use.every is None else int(use.every[place]),
             spares=spares,
             waiting=at(ran.waiting),
-            kept_by_swaps=swaps,
+            kept_by_swaps=at(kept_by_swaps(repair, ran.mtti_s)),
         )
 
-    def _clients(self, side: str) -> int:
-        """The systems of one replica, of the type whose ports move least."""
-        each = []
-        for system, way in self.running:
-            count = -(-(way.replica_gpus or 0) // way.usable_gpus)
-            each.append((count * getattr(system, f"client_{side}_gb_per_s"), count))
-        return int(min(each)[1])
+
+def _stored(case: Case, units: Mapping[str, int]) -> Stores:
+    """Bandwidth, capacity and endurance of the storage of one purchase."""
+    counts = [[units.get(item.id, 0)] for item in case.storage]
+    return stored(case, np.array(counts, dtype=np.int64).reshape(-1, 1))
 
 
-def _first_figure(figures: NDArray[Any]) -> float:
-    return float(figures[0])
+# The GPUs in use of one purchase, divided among several types.
+
+
+def best_division(
+    work: BestUse,
+    team: int,
+    systems: Sequence[int],
+    stores: Stores,
+    score: Callable[[Uses], Numbers],
+) -> tuple[int, tuple[int, ...]] | None:
+    """The GPUs in use of the best score and the systems in use of each type.
+
+    Numbers of GPUs are tried in the order of their bound, until the best is no worse than the
+    next bound; each is divided among the types in every way that no other passes both in what
+    is written and in what is read.
+
+    Args:
+        team: a team of several types.
+        systems: systems of each type in the cluster.
+        stores: bandwidth and capacity of the one purchase.
+        score: of uses, -inf where they are not allowed; no less with more ports.
+    """
+    case, numbers = work.case, np.zeros(1, dtype=np.int64)
+    ways = [case.ways[way] for way in work.teams[team]]
+    pairs = zip(work.teams[team], systems, strict=True)
+    most = [int(work.most_gpus(number, np.array([n]))[0]) for number, n in pairs]
+    for way, top in zip(ways, most, strict=True):  # sums of whole steps of every type
+        steps = np.arange(way.step_gpus, top + 1, way.step_gpus)
+        numbers = np.unique(numbers[:, None] + steps)
+
+    def scores(gpus: Counts, ports: Ports | None = None) -> Numbers:
+        some = np.zeros(len(gpus), dtype=np.int64)
+        return score(Uses(some + team, some + ANY_SYSTEMS, gpus, stores.at(some), ports=ports))
+
+    bounds, best, found = scores(numbers), -math.inf, None
+    order = np.argsort(-bounds, kind="stable")
+    for first in range(0, len(order), AROUND):
+        some = order[first : first + AROUND]
+        if bounds[some[0]] <= best:
+            break
+        counts = numbers[some].tolist()
+        rows = [(n, used) for n in counts for used in _divisions(work, team, most, n)]
+        if not rows:
+            continue
+        gpus, used = (np.array(each) for each in zip(*rows, strict=True))
+        values = scores(gpus, work.ports_of(team, used.astype(float)))
+        place = int(np.argmax(values))
+        if values[place] > best:
+            best, found = float(values[place]), rows[place]
+    return found
+
+
+def _divisions(work: Work, team: int, most: Sequence[int], gpus: int) -> list[tuple[int, ...]]:
+    """Systems in use by type for a number of GPUs: no other writes as much and reads more."""
+    ways = [work.case.ways[way] for way in work.teams[team]]
+    ends = [min(m, gpus) for m in most]
+    first = [np.arange(w.step_gpus, m + 1, w.step_gpus) for w, m in zip(ways, ends, strict=True)]
+    parts = [np.ravel(each) for each in np.meshgrid(*first[:-1], indexing="ij")]
+    last = gpus - np.sum(parts, axis=0)
+    fine = (last > 0) & (last <= most[-1]) & (last % ways[-1].step_gpus == 0)
+    each = zip([*parts, last], ways, strict=True)
+    used = np.array([np.ceil(p[fine] / w.usable_gpus - ROUNDING) for p, w in each]).T
+    if not len(used):
+        return []
+    types = [work.case.systems[row] for row in work.rows_of[team]]
+    write = used @ np.array([system.client_write_gb_per_s for system in types])
+    read = used @ np.array([system.client_read_gb_per_s for system in types])
+    order = np.lexsort((-read, -write))
+    most_read = np.maximum.accumulate(read[order])
+    ahead = np.concatenate([[True], most_read[1:] > most_read[:-1]])
+    return [tuple(int(n) for n in used[place]) for place in order[ahead].tolist()]
 
 
 # Figures of a run in the records of the sizing model.
@@ -339,13 +424,13 @@ def amount(case: Case, run: Run, name: str) -> float:
 
 def recovery_s(case: Case, units: Mapping[str, int]) -> float:
     """The shortest interval in which buffers of bursts are empty again, s; 0 without."""
-    sustained = case.delivered_write_share * _first_figure(stored_of(case, units).sustained)
+    sustained = case.delivered_write_share * float(_stored(case, units).sustained[0])
     return case.job.checkpoint_gb / sustained if case.bursts and sustained > 0.0 else 0.0
 
 
 def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """The training data that flash takes from the bulk tier beside checkpoints, GB/s."""
-    write = case.delivered_write_share * _first_figure(stored_of(case, units).sustained)
+    write = case.delivered_write_share * float(_stored(case, units).sustained[0])
     return case.job.staged_share * write
 
 
@@ -368,8 +453,7 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     for limit in of_group("target", "ratio"):
         yield limit.name, case.limits[limit.field]
     yield "replica_fits", run.replica_gpus
-    others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
-    yield "gpus_min", job.gpus_min if job.gpus_min > others else None
+    yield "gpus_min", job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None
     yield "gpus_max", job.gpus_max
     yield "restore_time", job.max_restore_s
     if run.mode == "sync":
@@ -390,3 +474,69 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
         endured = (i.endurance_tb_per_day or 0.0 for i in case.bought(run.units))
         units = (run.units[item.id] for item in case.bought(run.units))
         yield "endurance", sum(each * count for each, count in zip(endured, units, strict=True))
+
+
+# Limits on a purchase, whatever the job does with it.
+
+
+def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
+    """True if counts may be ordered: minimum orders, highest counts, families in use."""
+    if any(units[offer.id] < offer.low for offer in case.demanded):
+        return False
+    serving: dict[str, int] = {}
+    for offer, count in case.held_offers(units):
+        if count < least_order(offer) or (offer.high is not None and count > offer.high):
+            return False
+        if isinstance(offer, Storage) and not offer.is_bulk:
+            serving[offer.family] = serving.get(offer.family, 0) + count
+            if offer.segments and count > offer.segments[-1].high:
+                return False
+    if len(serving) > case.max_families:
+        return False
+    most = {family.id: family.max_units for family in case.families}
+    return all((limit := most[name]) is None or n <= limit for name, n in serving.items())
+
+
+def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -> list[str]:
+    """The names of the limits that a purchase breaks, whatever the job does with it.
+
+    Args:
+        ways: ids of the ways that run the job.
+    """
+    try:
+        spent = bill(case, units, ways)
+    except ValueError:
+        return ["fabric"]
+    sums = limited(case.limits)
+    unplaced = (name for way in ways for name in case.unplaced.get(way, ()))
+    return [
+        *(s.name for s in sums if spent[s.figure] > case.limits.given(s.field) * (1 + SLACK)),
+        *(f"stock_{i.id}" for i in case.stocked if spent.purchased[i.id] > (i.stock or 0)),
+        *(f"unplaced_{name}" for name in dict.fromkeys(unplaced) if units[name]),
+        *broken_by_counts(case, units),
+    ]
+
+
+def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
+    """The limits that counts of GPU systems and storage break without their bill."""
+    most, stores = case.limits["most_write_gb_per_s"], _stored(case, units)
+    offers = (*case.systems, *case.storage)
+    counts = np.array([[units.get(offer.id, 0)] for offer in offers], dtype=np.int64)
+    broken = []
+    if most is not None and case.delivered_write_share * stores.sustained[0] > most * (1 + SLACK):
+        broken.append("most_write")
+    named = (*Vendors(case).broken(counts, counts), *unmet_needs(case, counts, stores))
+    return broken + [name for name, flags in named if flags[0]]
+
+
+def largest_share(split: Split, units: Mapping[str, int]) -> float:
+    """The largest share of one vendor in a category, 0 where nothing is bought."""
+    weighted = {name: weight * units[name] for name, weight in split.weights}
+    whole = sum(weighted.values())
+    parts = (sum(weighted[name] for name in ids) for _, ids in split.vendors)
+    return max((part / whole for part in parts), default=0.0) if whole else 0.0
+
+
+def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
+    """The write bandwidth of the storage bought, as delivered, whatever clients move."""
+    return float(case.delivered_write_share * _stored(case, units).sustained[0])

@@ -20,7 +20,6 @@ from planner.case.bounds import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer.bill import Counts, Numbers, Places
-from planner.optimizer.dominance import without_dominated
 from planner.optimizer.objective import (
     LOGARITHMIC,
     TCO,
@@ -30,12 +29,13 @@ from planner.optimizer.objective import (
     floors,
     least_column,
     measure,
+    without_dominated,
 )
-from planner.optimizer.operate import Run, operate
+from planner.optimizer.operate import Run, broken_limits, is_orderly, operate
 from planner.optimizer.search import Answer, Effort, Held, Point, Search, Worth
 from planner.optimizer.space import Boxes, Space
-from planner.optimizer.stores import broken_limits, is_orderly
-from planner.optimizer.work import WORK_OBJECTIVES, modes_of
+from planner.optimizer.useful_work import WORK_OBJECTIVES
+from planner.optimizer.work import modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7

@@ -15,10 +15,9 @@ import numpy as np
 
 from planner.case import Case, Storage
 from planner.figures import OBJECTIVES, RATIOS
-from planner.optimizer.bill import Counts, Flags
-from planner.optimizer.objective import floors, measure, natural, work_of_ratio
-from planner.optimizer.operate import Run, goodput_with, operate
-from planner.optimizer.stores import broken_limits, is_orderly, least_order, stored, unmet_needs
+from planner.optimizer.bill import Counts, Flags, least_order, stored, unmet_needs
+from planner.optimizer.objective import floors, measure, natural, work_paid
+from planner.optimizer.operate import Run, broken_limits, goodput_with, is_orderly, operate
 from planner.optimizer.work import most_gpus
 
 MOST_UNITS = 4096
@@ -87,7 +86,7 @@ class OtherStorage:
         """
         case = self.case
         if case.objective in RATIOS:
-            return max(0.0, 1.0 - work_of_ratio(case, run) / work_of_ratio(case, self.chosen))
+            return max(0.0, 1.0 - work_paid(case, run) / work_paid(case, self.chosen))
         if OBJECTIVES[case.objective].figure.money or self.bound is None:
             return 0.0
         value = natural(case.objective, measure(case, case.objective)(run))

@@ -30,8 +30,7 @@ from planner.limits import MILLION
 from planner.optimizer import solvers
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
-from planner.optimizer.dominance import without_dominated
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.objective import measure, natural, without_dominated
 from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName

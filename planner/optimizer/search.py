@@ -18,11 +18,10 @@ import numpy as np
 
 from planner.case.job import ROUNDING
 from planner.case.model import Case
-from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
+from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, stored
 from planner.optimizer.objective import LEAST_TCO_MUSD, floors
-from planner.optimizer.operate import Run, operate
+from planner.optimizer.operate import Run, best_division, operate
 from planner.optimizer.space import WRITE, Boxes, Corner, Space
-from planner.optimizer.stores import stored
 from planner.optimizer.work import Uses
 
 WORK_OF_BOX = 1.5e-3
@@ -514,7 +513,7 @@ def as_team(point: Point) -> Point | None:
 
     stores = stored(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
-    best = work.best_division(team, systems, stores, score)
+    best = best_division(work, team, systems, stores, score)
     if best is None:
         return None
     gpus, types = best[0], [case.systems[row].id for row in work.rows_of[team]]

@@ -28,13 +28,17 @@ from planner.case import Case
 from planner.case.bounds import cap, cap_in_use
 from planner.case.items import Offer, Storage
 from planner.case.job import ROUNDING, Mode
-from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
-from planner.optimizer.gpus_in_use import BestUse
-from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
-from planner.optimizer.stores import (
+from planner.optimizer.bill import (
+    TOLERANCE,
+    Bills,
+    Counts,
+    Flags,
+    Numbers,
+    Places,
     Stores,
     Vendors,
     endurance_tb_per_day,
+    kernel_of,
     least_order,
     nameplates,
     stored,
@@ -42,7 +46,8 @@ from planner.optimizer.stores import (
     with_bursts,
     worn_interval_s,
 )
-from planner.optimizer.work import PRICES
+from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.useful_work import PRICES, BestUse
 
 NOISE = 1e-9
 MOST = 2**40
@@ -161,7 +166,7 @@ class Space:
     ) -> None:
         self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns = case, mode, columns
-        self.kernel, self.work = Kernel(case), BestUse(case, mode)
+        self.kernel, self.work = kernel_of(case), BestUse(case, mode)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
         self.first_store = len(case.systems)
         self.installed = np.array([offer.installed for offer in self.offers], dtype=float)
@@ -176,7 +181,7 @@ class Space:
     def _know_roundings(self) -> None:
         """Take down the offers of which more may take less than so much each: of begun racks and
         packs; the consumption of a unit bought, and of a rack's place."""
-        columns, numbers = self.columns, {i.id: n for n, i in enumerate(self.kernel.items)}
+        columns, numbers = self.columns, self.kernel.number
         self.rounding = [offer for offer in self.offers if _rounds_up(offer)]
         self.rounding_rows = [numbers[offer.id] for offer in self.rounding]
         uses = [offer.rack_use for offer in self.rounding]
@@ -188,13 +193,13 @@ class Space:
             if name == "racks":
                 self.begun[:, column] = [use.racks_each if use else 0.0 for use in uses]
             else:
-                self.packed[:, column] = self.kernel.layout.weights(name)[1][self.rounding_rows]
+                self.packed[:, column] = self.kernel.weights(name)[1][self.rounding_rows]
         self.packed /= columns.scale[: len(columns.figures)]
 
     def _takes_each(self) -> Numbers:
         """The least consumption of one more unit of each column, beside any others."""
         columns = self.columns
-        numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
+        numbers = self.kernel.number
         takes = np.zeros((len(self.offers), len(columns.names)))
         for column, name in enumerate(columns.figures):
             for row, offer in enumerate(self.offers):
@@ -202,7 +207,7 @@ class Space:
                 if name == "racks":
                     takes[row, column] = use.racks_each / use.per_rack if use else 0.0
                     continue
-                standing, bought = self.kernel.layout.weights(name)
+                standing, bought = self.kernel.weights(name)
                 each = standing[self.kernel.index[offer.place]] * self._least_share(row)
                 takes[row, column] = each + bought[numbers[offer.id]]
         takes[:, len(columns.figures) :] = columns.weights

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from planner.case import Case
 from planner.limits import Limit
 from planner.optimizer.bill import TOLERANCE, Flags, Numbers, Places
-from planner.optimizer.dominance import without_dominated
-from planner.optimizer.objective import measure
+from planner.optimizer.objective import measure, without_dominated
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question, Settled, of_whole
 from planner.optimizer.search import Answer, Effort, Point, Search

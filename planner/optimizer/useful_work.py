@@ -1,7 +1,9 @@
-"""Useful work as a function of an operating point, and tangents to it.
+"""Useful work over the GPUs in use: their best number for a purchase, and tangents for a program.
 
-Way and spares are given. An operating point says how many GPUs are in use and which bandwidth
-serves their checkpoints; the interval is then the best one that the limits leave:
+The search asks for the number that does most work (`BestUse`), of many purchases as arrays. The
+program (`UsefulWork`) decides the number itself; way and spares are given. An operating point says
+how many GPUs are in use and which bandwidth serves their checkpoints; the interval is then the best
+one that the limits leave:
 
     V(p) = max over I of  N E(I; p) A(N) (N / N0)^-e,     p = (N, write, read, safe write, endured)
     W(p) = max { V(N', rest of p) : N' <= N }
@@ -13,20 +15,289 @@ to W is never below it: a linear row that no plan breaks.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from planner.case import Case, System, Way
-from planner.case.job import Mode, stall_s
-from planner.optimizer.bill import Flags, Numbers
-from planner.optimizer.goodput import Drives, Times, erlang_b
-from planner.optimizer.stores import worn_interval_s
-from planner.optimizer.work import MOST_STALLED, Flow, Work
+from planner.case.job import ROUNDING, Mode, stall_s
+from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores, staged, worn_interval_s
+from planner.optimizer.goodput import MOST_EXPONENT, Drives, best_between
+from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, Flow, JobRun, Ports, Uses, Work
+from planner.optimizer.work import most_gpus as most_gpus_of
 from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.units import DAY_S
+
+PRICES = ("per_useful_gpu_hour", "per_million_tokens")
+"""Limits on money per useful work."""
+PRICED = TOLERANCE + 1e-9
+"""Share by which arrays may pass a limit on money per work; a plan is judged by its own bill."""
+WORK_OBJECTIVES = frozenset({"goodput", "useful_gpus", "gpus"})
+"""Objectives that measure the use of a purchase, whatever it costs."""
+TRIED = 4
+"""Numbers of GPUs of a purchase that are tried first."""
+PARTS = 16
+"""Parts of a range of fewer GPUs that are looked at together."""
+
+
+# The best number of GPUs in use.
+
+
+class BestUse(Work):
+    """`Work` with the number of GPUs in use that does most of it."""
+
+    # Scores: logarithms of useful work, or GPUs in use.
+
+    def worth(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+        """The score of each use, -inf where it is not allowed; its bound without waiting for
+        repairs, and what waiting adds to that."""
+        ran, limits = self.run(use), self.case.limits
+        useful = use.gpus.astype(float) * ran.goodput
+        pflops, allowed = useful * ran.pflops_per_gpu, ran.allowed.copy()
+        for floor, value in (
+            (limits["min_goodput"], ran.goodput),
+            (limits["min_useful_gpus"], useful),
+            (self.case.useful_pflops_floor(), pflops),
+        ):
+            if floor is not None:
+                allowed &= value >= floor * (1 - TOLERANCE)
+        if use.tco_usd is not None:
+            allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
+        score = self._score(use, ran.goodput, ran.pflops_per_gpu)
+        patient = self._score(use, ran.patient, ran.most_pflops_per_gpu)
+        if len(some := np.flatnonzero(self.jumps[use.team])):
+            smooth = self.run(use.at(some), waits=False)
+            patient[some] = self._score(use.at(some), smooth.patient, smooth.most_pflops_per_gpu)
+        waited = np.zeros_like(score)
+        if self.case.objective != "gpus":
+            waited = np.log1p(-np.minimum(ran.waiting, 1.0 - 1e-16))
+        return np.where(allowed, score, -np.inf), patient, waited
+
+    def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:
+        gpus = use.gpus.astype(float)
+        if self.case.objective == "gpus":
+            return np.where(goodput > 0, gpus, -np.inf)
+        each = pflops_per_gpu if self.case.objective == "goodput" else 1.0
+        with np.errstate(divide="ignore"):
+            score: Numbers = np.log(gpus * goodput * each)
+        return score
+
+    def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
+        """The TCO that limits on money per useful work allow, USD; None is not known."""
+        case, most = self.case, np.full(1, np.inf)
+        per_hour, per_tokens = (case.limits[name] for name in PRICES)
+        if per_hour is not None and gpus is not None:
+            most = np.minimum(most, per_hour * case.rates.hours * gpus)
+        if per_tokens is not None and pflops is not None:
+            most = np.minimum(most, per_tokens * case.million_tokens_per_pflops() * pflops)
+        return most
+
+    def affordable(self, team: Places, score: Numbers) -> Numbers:
+        """The TCO that limits on money per useful work allow up to a score, USD; with a law
+        of scale by the work that is scored alone."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            work = score if self.case.objective == "gpus" else np.exp(score)
+            each = None if self.concave is not None else self.tflops[team] * self.pflops_each
+            if self.case.objective == "goodput":
+                most = self._may_cost(None if each is None else work / each, work)
+            else:
+                most = self._may_cost(work, None if each is None else work * each)
+        found: Numbers = np.broadcast_to(np.where(np.isnan(most), np.inf, most), score.shape)
+        return found
+
+    # How many may be in use.
+
+    def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
+        """The systems and the most GPUs of purchases.
+
+        Args:
+            team: the team of each.
+            systems: a row for each GPU system of the case, a column for each purchase.
+        """
+        count, most = np.zeros((2, len(team)), dtype=np.int64)
+        for place in np.unique(team).tolist():
+            here = team == place
+            if not self.several[place]:
+                count[here] = systems[self.rows_of[place][0], here]
+                most[here] = self.most_gpus(place, count[here])
+                continue
+            for way, row in zip(self.teams[place], self.rows_of[place], strict=True):
+                most[here] += self.most_gpus(way, systems[row, here])
+            limit = min(self.gpus_max, float(ANY_SYSTEMS) * 64)
+            most[here] = np.minimum(most[here], int(limit)) // self.step[place] * self.step[place]
+            count[here] = ANY_SYSTEMS
+        return count, most
+
+    def most_gpus(self, number: int, systems: Counts) -> Counts:
+        """Most GPUs that the job can use of a number of systems of one way's type."""
+        way, job, step = self.case.ways[number], self.case.job, int(self.step[number])
+        gpus, limit = most_gpus_of(job, way, systems), job.gpus_max
+        if limit is not None:
+            gpus = np.minimum(gpus, limit // way.step_gpus * way.step_gpus)
+        lost_s = job.restart_s + job.interval.low_s
+        if lost_s > 0.0:  # of more GPUs work is lost to the last float, and more with more
+            most = MOST_EXPONENT / 2.0 * DAY_S / (float(self.rate[number]) * lost_s)
+            gpus = np.minimum(gpus, max(int(most), int(self.least[number]) + step) // step * step)
+        if self.drives is None:
+            return gpus
+        most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)
+        steps = np.floor(np.minimum(most, gpus) / step * (1.0 + ROUNDING) + ROUNDING)
+        return np.asarray(steps.astype(np.int64) * step)
+
+    def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
+        """The fewest and the most GPUs between which all lie that are read for in time.
+
+        Reads, for a restore and every second, rise with the GPUs, and so do the ports through
+        which they come; storage gives the same.
+        """
+        job, asked = self.case.job, []
+        if job.max_restore_s is not None:
+            each_s = job.checkpoint_gb / job.max_restore_s
+            once, each = self.fan_once[team] * each_s, self.fan_each[team] * each_s
+            asked.append((once, each, stores.degraded_read))
+        if job.ingest_per_gpu_gb_per_s > 0:
+            each = np.full(len(team), job.ingest_per_gpu_gb_per_s)
+            asked.append((np.zeros(len(team)), each, stores.read))
+        sides: list[tuple[Numbers, Numbers | float]]
+        low, high = np.zeros(len(team)), np.full(len(team), np.inf)
+        factor = stores.read_factor * (1 + TOLERANCE)
+        port, part = self.client_read[team] * factor, self.more_read[team] * factor
+        for once, each, stored in asked:
+            # once + each * gpus <= gives + more * gpus; a system used in part has its port, too
+            whole = self.case.delivered_read_share * stored * (1 + TOLERANCE)
+            sides = [(whole, 0.0), (part, port / self.usable[team])]
+            for gives, more in sides:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    end = (gives - once) / (each - more)
+                high = np.where((each > more) & (end < high), end, high)
+                low = np.where((each < more) & (end > low), end, low)
+                high = np.where((each == more) & (gives < once), 0.0, high)
+        if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
+            most_staged = staged(self.case, stores) * (1 + TOLERANCE)
+            high = np.minimum(high, most_staged / job.ingest_per_gpu_gb_per_s)
+        step = self.step[team]
+        over = np.ceil(np.maximum(most - high * (1 + ROUNDING), 0.0) / step)
+        return low * (1 - ROUNDING), most - over.astype(np.int64) * step
+
+    # The best of them.
+
+    def best(
+        self,
+        team: Places,
+        systems: Counts,
+        most: Counts,
+        stores: Stores,
+        tco_usd: Numbers | None = None,
+    ) -> tuple[Numbers, Counts]:
+        """The best score of each purchase over the GPUs in use, and these GPUs.
+
+        A few numbers are tried from the most on; where the bound of fewer is no better than the
+        best of these, as nearly always, that is all.
+
+        Args:
+            team: the team that runs each.
+            systems: GPU systems of its type in the cluster.
+            most: the most GPUs that may be in use; see `of_systems`.
+            stores: bandwidth and capacity of its storage.
+            tco_usd: the TCO at least, where limits on money per useful work ask for it.
+        """
+        best, chosen = np.full(len(team), -np.inf), most.copy()
+        step = self.step[team]
+        least, most = self._served(team, most, stores)
+        least = np.maximum(least, np.maximum(step, self.least[team]))
+
+        def use(rows: Places, fewer: Counts) -> Uses:
+            cost = None if tco_usd is None else tco_usd[rows]
+            gpus = most[rows] - fewer * step[rows]
+            return Uses(team[rows], systems[rows], gpus, stores.at(rows), cost)
+
+        open_ = np.flatnonzero(most >= least)
+        tried = np.tile(np.arange(TRIED), (len(open_), 1))
+        some = most[open_, None] > tried * step[open_, None]
+        score, patient = np.full((2, *tried.shape), -np.inf)
+        rows = np.repeat(open_, TRIED)[some.ravel()]
+        score[some], patient[some], _ = self.worth(use(rows, tried[some]))
+        at, here = np.argmax(score, axis=1), np.arange(len(open_))
+        best[open_] = score[here, at]
+        chosen[open_] = most[open_] - at * step[open_]
+        last = ((most[open_] - least[open_]) // step[open_]).astype(np.int64)
+        done = (last < TRIED) | (
+            ((patient[:, -1] <= patient[:, -2]) | self.shrinks)
+            & ~self._may_be_better(use(open_, tried[:, -1]), patient[:, -1], best[open_])
+        )
+        if not done.all():
+            self._try_fewer(use, open_[~done], last[~done], patient[~done], best, chosen)
+        return best, chosen
+
+    def _may_be_better(self, use: Uses, bound: Numbers, best: Numbers) -> Flags:
+        """Mask of uses whose bound is better than the best so far, and may be paid for."""
+        fine = bound > best
+        if use.tco_usd is not None:
+            most_usd = self.affordable(use.team, bound) * (1 + ROUNDING)
+            fine &= use.tco_usd * (1 - PRICED) <= most_usd
+        return np.asarray(fine)
+
+    def _may_reach_goodput(self, use: Uses, bound: Numbers) -> Flags:
+        """Mask of ranges, by their fewest GPUs and the bound of their work, with enough goodput."""
+        least, objective = self.case.limits["min_goodput"], self.case.objective
+        if least is None or objective == "gpus":
+            return np.ones(len(bound), dtype=bool)
+        each: Numbers | float = 1.0
+        if objective == "goodput":  # more GPUs together never compute less
+            each = self.rates(use.team, use.gpus.astype(float), self.concave) * self.pflops_each
+        with np.errstate(over="ignore"):
+            most = np.exp(bound) / each
+        return np.asarray(most >= least * (1 - TOLERANCE) * (1 - ROUNDING) * use.gpus)
+
+    def _try_fewer(
+        self,
+        use: Callable[[Places, Counts], Uses],
+        rows: Places,
+        last: Counts,
+        first: Numbers,
+        best: Numbers,
+        chosen: Counts,
+    ) -> None:
+        """Improve on the best of purchases with fewer GPUs in use.
+
+        Ranges of numbers are divided while they may hold a better one: with fewer GPUs less is
+        waited for, and work without waiting has one peak. So where the peak is not in a range none
+        of it does more than the better of its ends would, if it waited as little as the fewest.
+
+        Args:
+            use: uses of purchases by their rows, with so many steps fewer than the most.
+            last: the most steps fewer of each.
+            first: the bounds of the first tries, a row for each purchase.
+        """
+        peak, top = np.argmax(first, axis=1), first.max(axis=1)
+        place, few, many = np.arange(len(rows)), np.full(len(rows), TRIED - 1), last
+        at_few, parts = first[:, -1], np.arange(PARTS + 1)
+        while len(place):
+            grow = (many / few)[:, None] ** (parts / PARTS)  # fewer GPUs matter less and less
+            ends = np.rint(few[:, None] * grow).astype(np.int64)
+            place, few, many = np.repeat(place, PARTS), ends[:, :-1].ravel(), ends[:, 1:].ravel()
+            tried, of = use(rows[place], many), rows[place]
+            score, patient, waited = self.worth(tried)
+            order = np.argsort(score, kind="stable")  # of each purchase the best comes last
+            order = order[score[order] > best[of[order]]]
+            best[of[order]], chosen[of[order]] = score[order], tried.gpus[order]
+            order = np.argsort(patient, kind="stable")
+            order = order[patient[order] > top[place[order]]]
+            top[place[order]], peak[place[order]] = patient[order], many[order]
+            patient = patient.reshape(-1, PARTS)
+            at_few = np.column_stack([at_few, patient[:, :-1]]).ravel()
+            bound = np.maximum(at_few, patient.ravel())
+            bound[(few <= peak[place]) & (peak[place] <= many)] = np.inf
+            bound = at_few if self.shrinks else bound + waited
+            keep = (many - few > 1) & self._may_be_better(tried, bound, best[of])
+            keep &= self._may_reach_goodput(tried, bound)
+            place, few, many, at_few = place[keep], few[keep], many[keep], at_few[keep]
+
+
+# Tangents.
+
 
 Measure = Literal["gpus", "pflops"]
 """Useful work in GPUs that never stop, or in PFLOP/s."""
@@ -44,8 +315,6 @@ ABOVE = 1e-9
 """A tangent stands so much above the work, against rounding."""
 BEYOND = 32
 """Places at which a tangent beyond the peak is checked."""
-PEAK_ROUNDS = 7
-"""Rounds of `BEYOND` places that find a peak to 1e-6."""
 
 
 class Point(NamedTuple):
@@ -125,47 +394,36 @@ class UsefulWork:
 
     def goodput(self, at: Point) -> float | None:
         """The share of time kept at the best interval; None where limits leave none."""
-        found = float(self._goodputs([at])[0])
-        return None if math.isnan(found) else found
+        found = float(self._run([at]).goodput[0])
+        return found if found > 0.0 else None
 
     def values(self, points: Sequence[Point], measure: Measure) -> Numbers:
         """The useful work at points, nan where limits leave no interval."""
-        each = [
-            p.gpus * (1.0 if measure == "gpus" else self.pflops_per_gpu(p.gpus)) for p in points
-        ]
-        return np.asarray(np.array(each) * self._goodputs(points))
+        ran = self._run(points)
+        useful = np.array([point.gpus for point in points]) * ran.goodput
+        useful = useful if measure == "gpus" else useful * ran.pflops_per_gpu
+        return np.where(ran.goodput > 0.0, useful, np.nan)
 
-    def _goodputs(self, points: Sequence[Point]) -> Numbers:
-        times, mean_s, interval, there = self._times(points)
-        there &= times.stopped <= MOST_STALLED * interval
-        kept = np.exp(times.log_kept(interval, mean_s)) * self._work.kept_by_swaps(mean_s)
-        kept *= (1.0 - self._waiting(np.array([p.gpus for p in points]))) * self.job.progress
-        return np.where(there & (kept > 0.0), kept, np.nan)
-
-    def _times(self, points: Sequence[Point]) -> tuple[Times, Numbers, Numbers, Flags]:
-        """Times, MTTI, best interval (s), and where limits leave one."""
+    def _run(self, points: Sequence[Point]) -> JobRun:
+        """The operation at points, whatever storage gives their bandwidth."""
         gpus, write, read, safe_write, endured = np.array(points, dtype=float).T
-        team, mean_s = np.full(len(gpus), self._place), DAY_S / (self.failures_per_gpu_day * gpus)
-        flow = Flow(write, read, safe_write, read, np.ones(len(gpus), dtype=bool))
-        times = self._work.times(team, gpus, flow, worn_interval_s(self.case, endured))
-        return times, mean_s, *self._work.interval(times, mean_s)
+        size, ports = len(gpus), Ports(np.full(len(gpus), np.inf), np.full(len(gpus), np.inf))
+        stores = Stores(*(np.full(size, np.inf) for _ in Stores.__dataclass_fields__))
+        use = Uses(
+            np.full(size, self._place),
+            np.full(size, ANY_SYSTEMS),
+            gpus,
+            replace(stores, worn_s=worn_interval_s(self.case, endured)),
+            ports=ports,
+            spares=np.full(size, self.team.spares_counted),
+            flow=Flow(write, read, safe_write, read, np.ones(size, dtype=bool)),
+        )
+        return self._work.run(use)
 
     def interval_s(self, at: Point) -> float | None:
         """The best interval; None where limits leave none."""
-        _, _, interval, there = self._times([at])
-        return float(interval[0]) if there[0] else None
-
-    def _waiting(self, gpus: Numbers) -> Numbers:
-        """The share of time that the job waits for repairs."""
-        repair = self.job.repair
-        if repair is None or repair.shrinks:
-            return np.zeros_like(gpus)
-        unit, rate = self.team.ways[0].spare_unit, self.failures_per_gpu_day
-        if unit.in_rack:
-            odds = gpus * repair.rack_odds(unit, rate)
-            return np.asarray(odds / (1.0 + odds))
-        spares = np.full_like(gpus, self.team.spares_counted)
-        return erlang_b(spares, gpus * repair.load(rate, 1))
+        ran = self._run([at])
+        return float(ran.interval_s[0]) if ran.goodput[0] > 0.0 else None
 
     def pflops_per_gpu(self, gpus: float) -> float:
         """The rate of a GPU that never stops in a job of N GPUs, PFLOP/s."""
@@ -253,13 +511,13 @@ class UsefulWork:
     def _peak(self, at: Point, measure: Measure) -> float:
         """The GPUs in use, at most those given, that do most; where nothing is left the peak
         is at fewer."""
-        low, high = math.log(min(self.gpus_range[0], at.gpus)), math.log(at.gpus)
-        for _ in range(PEAK_ROUNDS):
-            places = np.linspace(low, high, BEYOND + 1)
-            values = self.values([at._replace(gpus=n) for n in np.exp(places).tolist()], measure)
-            best = int(np.argmax(np.where(np.isnan(values), -places, values)))
-            low, high = float(places[max(best - 1, 0)]), float(places[min(best + 1, BEYOND)])
-        return math.exp((low + high) / 2.0) if low < high else math.exp(low)
+
+        def done(gpus: Numbers) -> Numbers:
+            values = self.values([at._replace(gpus=n) for n in gpus.tolist()], measure)
+            return np.where(np.isnan(values), -gpus, values)
+
+        least = np.array([min(self.gpus_range[0], at.gpus)])
+        return float(best_between(done, least, at.gpus)[0])
 
     def _gpus_range(self) -> tuple[float, float]:
         """The fewest and the most GPUs in use that no purchase changes.
@@ -286,7 +544,7 @@ class UsefulWork:
         if not drives.there[place]:
             return math.inf, -math.inf
         fixed_s, each_s = self.job.stall_s, float(self._work.copy_s[place] + drives.drain_s[place])
-        full = float(drives.room_tb[place] / drives.most_tb[place])
+        full = float(drives.full[place])
         if self.job.one_replica_writes:
             fits = full <= 1.0 and fixed_s + each_s <= longest_s
             low = low if fits else math.inf

@@ -1,4 +1,4 @@
-"""Useful work of purchases as arrays: goodput at the best interval and the best number of GPUs.
+"""The operation of purchases as arrays: goodput at the best interval.
 
 An entry is a use of a purchase by a team: one way, or one way each of several GPU types that run
 the job together, as slow as the slowest. A plan is an array of one. Without the division of the
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from planner.case import Case, Way
+from planner.case import Case, System, Way
 from planner.case.job import ROUNDING, Job, Mode, copy_s
-from planner.optimizer.bill import Counts, Flags, Numbers, Places
+from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores, staged
 from planner.optimizer.goodput import (
     Drives,
     Shrunk,
@@ -28,7 +28,6 @@ from planner.optimizer.goodput import (
     kept_by_swaps,
     optimal_period,
 )
-from planner.optimizer.stores import Stores, staged
 from planner.sizing.availability import Restarts
 from planner.sizing.throughput import ScaleLaw, concave_above
 from planner.units import DAY_S
@@ -37,22 +36,26 @@ TOLERANCE = 9e-8
 """Relative slack of limits on time and bandwidth, a little less than the verifier's."""
 MOST_STALLED = 0.999
 """No plan may lose more of its intervals to stalls; see docs/model.md."""
-PRICES = ("per_useful_gpu_hour", "per_million_tokens")
-"""Limits on money per useful work."""
-PRICED = TOLERANCE + 1e-9
-"""Share by which arrays may pass a limit on money per work; a plan is judged by its own bill."""
-WORK_OBJECTIVES = frozenset({"goodput", "useful_gpus", "gpus"})
-"""Objectives that measure the use of a purchase, whatever it costs."""
 ANY_SYSTEMS = 2**20
 """Systems of a team of several: its hot spares are counted type by type."""
 
 
 class Ports(NamedTuple):
-    """Client bandwidth limits in use: write, read in a restore, read of training data, GB/s."""
+    """Client bandwidth limits in use: of writes, and of reads, GB/s."""
 
     write: Numbers
     read: Numbers
-    data: Numbers
+
+
+class Flow(NamedTuple):
+    """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
+    counts as 1."""
+
+    write: Numbers
+    read: Numbers
+    degraded_write: Numbers
+    degraded_read: Numbers
+    moves: Flags
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Uses:
         ports: of the systems in use; without, those that the GPUs in use fill.
         spares: spare units; without, those that the systems leave.
         every: the k of each; without, the only one of the job.
+        flow: the bandwidth that reaches them; without, that of storage and ports.
     """
 
     team: Places
@@ -78,25 +82,15 @@ class Uses:
     ports: Ports | None = None
     spares: Places | None = None
     every: Places | None = None
+    flow: Flow | None = None
 
     def at(self, places: Places) -> Uses:
-        """Some of them."""
+        """Some of them; none with a given ``flow``."""
         tco_usd = None if self.tco_usd is None else self.tco_usd[places]
         spares, every = (None if e is None else e[places] for e in (self.spares, self.every))
         ports = None if self.ports is None else Ports(*(each[places] for each in self.ports))
         some = self.team[places], self.systems[places], self.gpus[places], self.stores.at(places)
         return Uses(*some, tco_usd, ports, spares, every)
-
-
-class Flow(NamedTuple):
-    """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
-    counts as 1."""
-
-    write: Numbers
-    read: Numbers
-    degraded_write: Numbers
-    degraded_read: Numbers
-    moves: Flags
 
 
 class JobRun(NamedTuple):
@@ -144,23 +138,6 @@ def teams_of(case: Case) -> list[tuple[int, ...]]:
     return teams
 
 
-_OF_SEVERAL: Mapping[str, Callable[[Any], Any]] = {
-    "usable": min,
-    "least": max,
-    "gpus_max": min,
-    "rate": max,
-    "tflops": min,
-    "copy_s": max,
-    "of_replica": max,
-    "fan_once": min,
-    "fan_each": min,
-    "step": np.gcd.reduce,
-    "more_write": sum,
-    "more_read": sum,
-}
-"""Figures of a team from those of its ways."""
-
-
 class Work:
     """The job of a case in one mode, a local level with one k, over arrays of uses.
 
@@ -172,67 +149,59 @@ class Work:
     """
 
     def __init__(self, case: Case, mode: Mode) -> None:
-        self.case, self.mode, job, ways = case, mode, case.job, case.ways
-        owner = [system for system in case.systems for _ in system.ways]
-
-        def each(values: Sequence[float]) -> Numbers:
-            return np.array(values, dtype=float)
-
-        self.usable = each([way.usable_gpus for way in ways])
-        self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
-        self.gpus_max = np.full(len(ways), np.inf if job.gpus_max is None else job.gpus_max)
-        self.rate = each([way.failures_per_gpu_day for way in ways])
-        self.tflops = self.way_tflops = each([way.tflops_per_gpu for way in ways])
-        self.pflops_each = (job.mfu or 0.0) * 1e-3
-        self.copy_s = each([copy_s(job, way, 1) for way in ways])
-        self.client_write = each([system.client_write_gb_per_s for system in owner])
-        self.client_read = each([system.client_read_gb_per_s for system in owner])
-        # Systems are used in part where replicas do not fill them: ceil(n / g) c <= n c / g + more.
-        part = each([1.0 - math.gcd(w.usable_gpus, w.step_gpus) / w.usable_gpus for w in ways])
-        self.more_write, self.more_read = part * self.client_write, part * self.client_read
-        self.of_replica = each([-(-(w.replica_gpus or 0) // w.usable_gpus) for w in ways])
-        fan = [job.fan_out_terms(way.replica_gpus) for way in ways]
-        self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
-        self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
-        self.gpus_of_system = self.usable
-        self.drives = Drives(case) if mode == "local" else None
-        self.concave = None if job.scale is None else concave_above(job.scale)
-        per_hour, per_tokens = (case.limits[name] for name in PRICES)
-        self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
-        tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
-        self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
-        repair = job.repair
-        self.shrinks = repair is not None and repair.shrinks
+        self.case, self.mode, job = case, mode, case.job
+        running = [(system, way) for system in case.systems for way in system.ways]
+        rows = [row for row, system in enumerate(case.systems) for _ in system.ways]
         self.teams = teams_of(case)
-        places = [row for row, system in enumerate(case.systems) for _ in system.ways]
-        self.rows_of = [[places[way] for way in team] for team in self.teams]
+        self.rows_of = [[rows[way] for way in team] for team in self.teams]
         self.several = np.array([len(team) > 1 for team in self.teams], dtype=bool)
-        self.ways_of = _padded(self.teams)
-        if self.several.any():
-            self._join_types()
-        self.jumps = (self.step % self.usable != 0) & ~self.several & (not self.shrinks)
+        widest = max(map(len, self.teams), default=1)
+        padded = [[*team, *[-1] * (widest - len(team))] for team in self.teams]
+        self.ways_of = np.array(padded, dtype=np.int64).reshape(len(padded), widest).T
+        types = [[running[way] for way in team] for team in self.teams]
 
-    def _join_types(self) -> None:
-        usable, clients = self.usable, (self.client_write, self.client_read)
-        for name, of in _OF_SEVERAL.items():
-            each = getattr(self, name)
-            together = [of([each[way] for way in team]) for team in self.teams]
-            setattr(self, name, np.array(together, dtype=each.dtype))
+        def each(
+            figure: Callable[[System, Way], float], joined: Callable[..., float] = max
+        ) -> Numbers:
+            """A figure of each team, from those of its types."""
+            return np.array([joined([figure(*one) for one in team]) for team in types], dtype=float)
+
+        self.usable = each(lambda _, way: way.usable_gpus, min)
+        self.least = each(lambda _, way: max(job.gpus_min, way.least_gpus))
+        self.gpus_max = np.inf if job.gpus_max is None else float(job.gpus_max)
+        self.rate = each(lambda _, way: way.failures_per_gpu_day)
+        self.tflops = each(lambda _, way: way.tflops_per_gpu, min)
+        self.pflops_each = (job.mfu or 0.0) * 1e-3
+        self.copy_s = each(lambda _, way: copy_s(job, way, 1))
+        self.of_replica = each(lambda _, way: -(-(way.replica_gpus or 0) // way.usable_gpus))
+        self.fan_once = each(lambda _, way: job.fan_out_terms(way.replica_gpus)[0], min)
+        self.fan_each = each(lambda _, way: job.fan_out_terms(way.replica_gpus)[1], min)
+        self.step = each(lambda _, way: way.step_gpus, np.gcd.reduce).astype(np.int64)
         # Ports of a number of GPUs are at most those of the type with most ports per GPU, and those
-        # of systems of each type that are used in part.
+        # of systems of each type that are used in part: ceil(n / g) c <= n c / g + more.
+        least = [min(way.usable_gpus for _, way in team) for team in types]
         self.client_write, self.client_read = (
             np.array(
-                [max(c[w] / usable[w] for w in t) * min(usable[w] for w in t) for t in self.teams]
+                [
+                    max(getattr(system, side) * (few / way.usable_gpus) for system, way in team)
+                    for few, team in zip(least, types, strict=True)
+                ]
             )
-            for c in clients
+            for side in ("client_write_gb_per_s", "client_read_gb_per_s")
         )
-        if self.drives is not None:
-            self.drives.join(self.teams)
+        self.more_write = each(lambda s, way: _part(way) * s.client_write_gb_per_s, sum)
+        self.more_read = each(lambda s, way: _part(way) * s.client_read_gb_per_s, sum)
+        self.drives = Drives(case, self.teams) if mode == "local" else None
+        self.concave = None if job.scale is None else concave_above(job.scale)
+        self.shrinks = job.repair is not None and job.repair.shrinks
+        self.jumps = (self.step % self.usable != 0) & ~self.several & (not self.shrinks)
 
     # Bandwidth.
 
     def flow(self, use: Uses, *, whole: bool = True) -> Flow:
         """The bandwidth that reaches the jobs; see `ports`."""
+        if use.flow is not None:
+            return use.flow
         case, stores, ports = self.case, use.stores, self.ports(use, whole=whole)
         most = ports.write * stores.write_factor, ports.read * stores.read_factor
         write = np.minimum(case.delivered_write_share * stores.write, most[0])
@@ -242,18 +211,17 @@ class Work:
             safe_write = np.minimum(case.delivered_write_share * stores.degraded_write, most[0])
             safe_read = np.minimum(case.delivered_read_share * stores.degraded_read, most[1])
         moves: Flags = (safe_write > 0) & (safe_read > 0)
+        found = Flow(write, read, safe_write, safe_read, moves)
         if moves.all():
-            return Flow(write, read, safe_write, safe_read, moves)
-        sides = (write, read, safe_write, safe_read)
-        write, read, safe_write, safe_read = (np.where(moves, side, 1.0) for side in sides)
-        return Flow(write, read, safe_write, safe_read, moves)
+            return found
+        return Flow._make((*(np.where(moves, side, 1.0) for side in found[:4]), moves))
 
     def ports(self, use: Uses, *, whole: bool = True) -> Ports:
         """Bandwidth of the clients in use, before the factors of storage families; without
         ``whole`` systems at most, and without jumps in the GPUs."""
         if use.ports is not None:
             return use.ports
-        job, team = self.case.job, use.team
+        team = use.team
         used, parted = use.gpus / self.usable[team], self.several[team] | (not whole)
         used = np.where(parted, used, np.ceil(used - ROUNDING))
         write, read = (
@@ -263,24 +231,22 @@ class Work:
                 (self.client_read, self.more_read),
             )
         )
-        if job.one_replica_writes:
+        if self.case.job.one_replica_writes:
             write = self.client_write[team] * self.of_replica[team]
-        return Ports(write, read, read)
+        return Ports(write, read)
 
-    def arrives(self, use: Uses) -> Numbers:
-        """The training data that arrives, GB/s; all systems in use read."""
-        most = self.ports(use).data * use.stores.read_factor
-        arrives = np.minimum(self.case.delivered_read_share * use.stores.read, most)
-        if self.case.job.bulk_needed_tb:
-            arrives = np.minimum(arrives, staged(self.case, use.stores))
-        return np.asarray(arrives * (1 + TOLERANCE))
+    def ports_of(self, team: int, used: Numbers) -> Ports:
+        """The ports of systems in use, a row for each use, a column for each type."""
+        case, job = self.case, self.case.job
+        types = [case.systems[row] for row in self.rows_of[team]]
+        ways = [case.ways[way] for way in self.teams[team]]
+        replica = [-(-(way.replica_gpus or 0) // way.usable_gpus) for way in ways]
+        write = np.array([system.client_write_gb_per_s for system in types])
+        read = used @ np.array([system.client_read_gb_per_s for system in types])
+        one_write = np.full(len(used), np.min(replica * write))
+        return Ports(one_write if job.one_replica_writes else used @ write, read)
 
     # Times.
-
-    def stalls(self, team: Places, gpus: Numbers) -> Numbers:
-        """The stall of an asynchronous checkpoint, s."""
-        job = self.case.job
-        return job.stall_s + self.copy_s[team] / (1.0 if job.one_replica_writes else gpus)
 
     def times(
         self,
@@ -290,32 +256,26 @@ class Work:
         worn_s: Numbers,
         every: Places | None = None,
     ) -> Times:
-        """The times of jobs with GPUs in use, at the bandwidth that reaches them."""
-        job = self.case.job
-        transfer = job.checkpoint_gb / flow.write
-        stall = transfer if self.mode == "sync" else self.stalls(team, gpus)
-        drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
-        local = None if self.drives is None else self.drives.of(team, gpus, every)
-        slowed = job.drain_slowdown * drain / (1 if local is None else local.every)
-        restore = (self.fan_once[team] + self.fan_each[team] * gpus) * job.checkpoint_gb / flow.read
-        found = Times(stall, stall + slowed, drain, job.restart_s + restore, restore, worn_s, local)
-        return replace(found, low=self.shortest(found, job.checkpoint_gb / flow.degraded_write))
-
-    def shortest(self, t: Times, drain_s: Numbers) -> Numbers:
-        """The shortest interval within the limits, s.
+        """The times of jobs with GPUs in use, at the bandwidth that reaches them.
 
         Args:
-            t: the times, ``low`` the shortest interval that storage endures.
-            drain_s: a transfer with appliances down.
+            worn_s: the shortest interval that storage endures, s.
         """
-        job, by_rule = self.case.job, self.case.rule is not None
-        overlapped = drain_s if by_rule else drain_s / job.max_overlap
-        if t.local is not None:
-            remote = np.maximum(t.low, overlapped) / t.local.every
-            return np.maximum(t.stall + t.local.drain_s, remote)
-        if self.mode == "sync":
-            return np.maximum(t.low, drain_s / job.max_blocking)
-        return np.maximum(np.maximum(t.low, t.stall + drain_s), overlapped)
+        job, local = self.case.job, None
+        drain, safe = job.checkpoint_gb / flow.write, job.checkpoint_gb / flow.degraded_write
+        low = np.maximum(worn_s, safe if self.case.rule is not None else safe / job.max_overlap)
+        stall = job.stall_s + self.copy_s[team] / (1.0 if job.one_replica_writes else gpus)
+        if self.drives is not None:
+            local = self.drives.of(team, gpus, every)
+            low = np.maximum(stall + local.drain_s, low / local.every)
+        elif self.mode == "sync":
+            stall, drain = drain, np.zeros_like(drain)
+            low = np.maximum(worn_s, safe / job.max_blocking)
+        else:
+            low = np.maximum(low, stall + safe)
+        slowed = job.drain_slowdown * drain / (1 if local is None else local.every)
+        restore = (self.fan_once[team] + self.fan_each[team] * gpus) * job.checkpoint_gb / flow.read
+        return Times(stall, stall + slowed, drain, job.restart_s + restore, restore, low, local)
 
     def interval(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
         """The best interval within the limits, and where there is any."""
@@ -349,21 +309,13 @@ class Work:
         """
         job, team, gpus = self.case.job, use.team, use.gpus.astype(float)
         mtti = DAY_S / (self.rate[team] * gpus)
-        waiting, mends = np.zeros_like(mtti), np.ones(len(mtti), bool)
+        waiting, allowed = np.zeros_like(mtti), np.ones(len(mtti), dtype=bool)
         if waits:
-            waiting, mends = self.waiting(use, mtti)
+            waiting, allowed = self.waiting(use, mtti)
         flow = self.flow(use, whole=waits)
         t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
-        allowed = self._gpus_allowed(use) & mends
-        if job.ingest_per_gpu_gb_per_s:
-            allowed &= gpus * job.ingest_per_gpu_gb_per_s <= self.arrives(use)
-        if job.max_restore_s is not None:
-            slowest = t.restore * flow.read / flow.degraded_read
-            allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
-        if t.local is not None and self.drives is not None:
-            allowed &= t.local.fits
-            allowed &= self.drives.longest_s + t.local.drain_s <= mtti * (1 + TOLERANCE)
-        if job.repair is not None and job.repair.shrinks and len(team):
+        allowed &= self._allowed(use, gpus, flow, t, mtti)
+        if self.shrinks and len(team):
             patient, runs = self._at_most(use, t, mtti)
             kept, interval = patient, t.low
             if waits:
@@ -395,27 +347,27 @@ class Work:
 
     def rates(self, team: Places, gpus: Numbers, law: ScaleLaw | None) -> Numbers:
         """The rate of a GPU of the slowest type in jobs of these sizes, TFLOP/s."""
-        if law is None:
-            return np.asarray(self.tflops[team])
-        found = np.full(len(team), np.inf)
-        for members in self.ways_of:
-            some = np.flatnonzero(members[team] >= 0)
-            ways = members[team[some]]
-            rate = self.way_tflops[ways] * self._shares(gpus[some], law)
-            found[some] = np.minimum(found[some], rate)
-        return found
+        return self.tflops[team] if law is None else self.tflops[team] * _shares(gpus, law)
 
-    @staticmethod
-    def _shares(gpus: Numbers, law: ScaleLaw) -> Numbers:
-        each, places = np.unique(gpus, return_inverse=True)
-        return np.array([law.share(n) for n in each.tolist()], dtype=float)[np.ravel(places)]
-
-    def _gpus_allowed(self, use: Uses) -> Flags:
-        job, used = self.case.job, np.ceil(use.gpus / self.usable[use.team] - ROUNDING)
+    def _allowed(self, use: Uses, gpus: Numbers, flow: Flow, t: Times, mtti: Numbers) -> Flags:
+        """Mask of uses within the limits on counts, bandwidth and times."""
+        case, job, used = self.case, self.case.job, np.ceil(gpus / self.usable[use.team] - ROUNDING)
         hot = job.hot_spares + np.ceil(job.hot_share * used - ROUNDING)
-        allowed: Flags = (use.gpus >= self.least[use.team]) & (use.gpus >= 1)
+        allowed: Flags = (gpus >= self.least[use.team]) & (gpus >= 1) & (gpus <= self.gpus_max)
         allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
-        return allowed & (use.gpus <= self.gpus_max[use.team])
+        if job.ingest_per_gpu_gb_per_s:  # all systems in use read
+            arrives = self.ports(use).read * use.stores.read_factor
+            arrives = np.minimum(case.delivered_read_share * use.stores.read, arrives)
+            if job.bulk_needed_tb:
+                arrives = np.minimum(arrives, staged(case, use.stores))
+            allowed &= gpus * job.ingest_per_gpu_gb_per_s <= arrives * (1 + TOLERANCE)
+        if job.max_restore_s is not None:
+            slowest = t.restore * flow.read / flow.degraded_read
+            allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
+        if t.local is not None and self.drives is not None:
+            allowed &= t.local.fits
+            allowed &= self.drives.longest_s + t.local.drain_s <= mtti * (1 + TOLERANCE)
+        return allowed
 
     # Repairs.
 
@@ -495,7 +447,7 @@ class Work:
         )
         scaled = np.zeros(len(gpus))
         if self.concave is not None:
-            now, then = (self._shares(gpus / s, self.concave) for s in (1.0, less))
+            now, then = (_shares(gpus / s, self.concave) for s in (1.0, less))
             scaled = np.log(then / now)
         with np.errstate(invalid="ignore"):
             rises = beyond + scaled + RISING >= at
@@ -539,87 +491,15 @@ class Work:
         kept, works = done(interval)
         return kept * self.kept_by_swaps(seen), 1.0 - np.minimum(works, 1.0), interval, seen, there
 
-    # Scores.
 
-    def worth(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
-        """The score of each use, -inf where it is not allowed; its bound without waiting for
-        repairs, and what waiting adds to that.
-
-        Scores are logarithms of useful work, or GPUs in use.
-        """
-        ran, limits = self.run(use), self.case.limits
-        useful = use.gpus.astype(float) * ran.goodput
-        pflops, allowed = useful * ran.pflops_per_gpu, ran.allowed.copy()
-        floors = (
-            (limits["min_goodput"], ran.goodput),
-            (limits["min_useful_gpus"], useful),
-            (self.case.useful_pflops_floor(), pflops),
-        )
-        for floor, value in floors:
-            if floor is not None:
-                allowed &= value >= floor * (1 - TOLERANCE)
-        if use.tco_usd is not None:
-            allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
-        score = self._score(use, ran.goodput, ran.pflops_per_gpu)
-        patient = self._score(use, ran.patient, ran.most_pflops_per_gpu)
-        if len(some := np.flatnonzero(self.jumps[use.team])):
-            patient[some] = self.without_waiting(use.at(some))
-        waited = np.zeros_like(score)
-        if self.case.objective != "gpus":
-            waited = np.log1p(-np.minimum(ran.waiting, 1.0 - 1e-16))
-        return np.where(allowed, score, -np.inf), patient, waited
-
-    def without_waiting(self, use: Uses) -> Numbers:
-        """The bound of `worth` for any spares."""
-        ran = self.run(use, waits=False)
-        return self._score(use, ran.patient, ran.most_pflops_per_gpu)
-
-    def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:
-        gpus = use.gpus.astype(float)
-        if self.case.objective == "gpus":
-            return np.where(goodput > 0, gpus, -np.inf)
-        each = pflops_per_gpu if self.case.objective == "goodput" else 1.0
-        with np.errstate(divide="ignore"):
-            score: Numbers = np.log(gpus * goodput * each)
-        return score
-
-    def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
-        """The TCO that limits on money per useful work allow, USD; None is not known."""
-        most = np.full(1, np.inf)
-        for usd, work in ((self.usd_per_gpu, gpus), (self.usd_per_pflops, pflops)):
-            if usd is not None and work is not None:
-                most = np.minimum(most, usd * work)
-        return most
-
-    def affordable(self, team: Places, score: Numbers) -> Numbers:
-        """The TCO that limits on money per useful work allow up to a score, USD; with a law
-        of scale by the work that is scored alone."""
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            work = score if self.case.objective == "gpus" else np.exp(score)
-            each = None if self.concave is not None else self.tflops[team] * self.pflops_each
-            if self.case.objective == "goodput":
-                most = self._may_cost(None if each is None else work / each, work)
-            else:
-                most = self._may_cost(work, None if each is None else work * each)
-        found: Numbers = np.broadcast_to(np.where(np.isnan(most), np.inf, most), score.shape)
-        return found
-
-    def ports_of(self, team: int, used: Numbers) -> Ports:
-        """The ports of systems in use, a row for each use, a column for each type."""
-        case, job = self.case, self.case.job
-        types = [case.systems[row] for row in self.rows_of[team]]
-        ways = [case.ways[way] for way in self.teams[team]]
-        replica = [-(-(way.replica_gpus or 0) // way.usable_gpus) for way in ways]
-        write = np.array([system.client_write_gb_per_s for system in types])
-        read = used @ np.array([system.client_read_gb_per_s for system in types])
-        one_write = np.full(len(used), np.min(replica * write))
-        return Ports(one_write if job.one_replica_writes else used @ write, read, read)
+def _part(way: Way) -> float:
+    """The share of a system by which its use may fall short where replicas do not fill it."""
+    return 1.0 - math.gcd(way.usable_gpus, way.step_gpus) / way.usable_gpus
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> Places:
-    widest = max(map(len, rows), default=1)
-    padded = [[*row, *[-1] * (widest - len(row))] for row in rows]
-    return np.array(padded, dtype=np.int64).reshape(len(rows), widest).T
+def _shares(gpus: Numbers, law: ScaleLaw) -> Numbers:
+    each, places = np.unique(gpus, return_inverse=True)
+    return np.array([law.share(n) for n in each.tolist()], dtype=float)[np.ravel(places)]
 
 
 MOST_SPARED = 0.75

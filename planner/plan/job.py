@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner.case import Case, System, Way
-from planner.case.items import bought_nameplate, nameplate
-from planner.case.job import copy_s, local_part_gb, local_room_tb, writing_gpus
+from planner.case.items import nameplate
+from planner.case.job import local_room_tb
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
@@ -22,7 +22,6 @@ from planner.schema.operation import (
     Loss,
     Repair,
     ShrunkPlan,
-    StallPlan,
     WayPlan,
 )
 from planner.sizing import goodput, two_levels
@@ -107,7 +106,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         active_parameters=job.active_parameters,
         **way_fields(inputs, case, run),
         local=_local(inputs, case, run) if run.mode == "local" else None,
-        derived_stall=_derived_stall(case, run),
+        derived_stall=job.derived_stall and run.mode != "sync",
         repair=_repair(case, run),
         burst=_burst(case, run),
         bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
@@ -179,12 +178,9 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
     assert stated is not None and levels is not None
     ways = [(way, way.drives) for _, way in case.in_use(run.used, run.ways)]
     types = [
-        (drives, local_part_gb(job, way, run.gpus), local_room_tb(job, way, run.gpus))
-        for way, drives in ways
-        if drives is not None
+        (drives, local_room_tb(job, way, run.gpus)) for way, drives in ways if drives is not None
     ]
-    part_gb = max(part_gb for _, part_gb, _ in types)
-    full, _, room_tb = max(types, key=lambda each: each[2] / each[0].capacity_tb)
+    full, room_tb = max(types, key=lambda each: each[1] / each[0].capacity_tb)
     return LocalPlan(
         every=run.every,
         remote_interval_s=run.remote_interval_s,
@@ -204,26 +200,9 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
         ),
         copies=levels.copies,
         keep=levels.keep,
-        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _, _ in types),
-        part_gb=part_gb,
+        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _ in types),
         room_tb=room_tb,
         capacity_tb=full.capacity_tb,
-        volume_tb_per_day=write_volume_tb_per_day(part_gb, run.interval_s),
-    )
-
-
-def _derived_stall(case: Case, run: Run) -> StallPlan | None:
-    """Parts of a derived stall, of the type that copies longest."""
-    job = case.job
-    if not job.derived_stall or run.mode == "sync":
-        return None
-    ways = [way for _, way in case.in_use(run.used, run.ways)]
-    slowest = max(ways, key=lambda way: copy_s(job, way, run.gpus))
-    return StallPlan(
-        overhead_s=job.stall_s,
-        gpu_gb=job.checkpoint_gb / writing_gpus(job, slowest, run.gpus),
-        copy_gb_per_s=slowest.host_copy_gb_per_s or 0.0,
-        copy_s=copy_s(job, slowest, run.gpus),
     )
 
 
@@ -283,10 +262,12 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     if not case.bursts or not any(item.burst_nameplate_gb_per_s for item in bought):
         return None
     counts = [(item, run.units[item.id]) for item in bought]
-    rates = (item.burst_nameplate_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
+    sustained = [nameplate(item, n)[1] for item, n in counts]
+    bursts = [item.burst_nameplate_gb_per_s * n for item, n in counts]
+    rates = (burst or rate for burst, rate in zip(bursts, sustained, strict=True))
     return BurstPlan(
         delivered_write_gb_per_s=share * sum(rates),
-        delivered_sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],
+        delivered_sustained_gb_per_s=share * sum(sustained),
         buffer_gb=share * sum(item.buffer_gb * n for item, n in counts),
         recovery_s=operate.recovery_s(case, run.units),
     )

@@ -10,13 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planner.case import Case, System
-from planner.case.resolve import owned_units
-from planner.inputs import Inputs
+from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run, exceeded_limits, operate
-from planner.optimizer.stores import broken_by_counts, broken_limits, largest_share
+from planner.optimizer.operate import (
+    Run,
+    broken_by_counts,
+    broken_limits,
+    exceeded_limits,
+    largest_share,
+    operate,
+)
 from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
@@ -124,12 +129,15 @@ def _without_limits(case: Case) -> Case:
 
     A free interval adapts to storage, so the overlap it allows stays as it is.
     """
-    changes: dict[str, Any] = {"max_restore_s": None, "ingest_per_gpu_gb_per_s": 0.0}
+    changes: dict[str, Any] = {"max_restore_s": None, "ingest_per_gpu_gb_per_s": 0.0, "gpus_min": 1}
     if case.job.interval.policy != "optimal":
         changes |= {"max_overlap": 1.0, "max_blocking": 0.99}
-    if all(getattr(case.job, name) == value for name, value in changes.items()):
-        return case.of_any_size()
-    return replace(case, job=replace(case.job, **changes)).of_any_size()
+    systems = (
+        replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
+        for system in case.systems
+    )
+    job = replace(case.job, **changes)
+    return replace(case, job=job, systems=tuple(systems)).billed_as(case)
 
 
 def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float) -> NextStep | None:
@@ -364,7 +372,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
         yield from _demanded(inputs, item.id, in_place)
         if in_place > count:
-            least = owned_units(item, inputs.problem)
+            least = inputs.problem.items.get(item.id, NOTHING_ASKED).in_place
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in inputs.families:
         count = sum(n for sku, n in units.items() if n and inputs.item(sku).family == family.id)

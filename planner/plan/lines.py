@@ -13,7 +13,7 @@ from planner.case.figures import discount, support_span
 from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
 from planner.case.model import Companion
-from planner.case.resolve import change_to_include
+from planner.case.resolve import unwanted
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
@@ -87,7 +87,6 @@ def _offer_line(
         "spares": ceil(offer.spare_share * working),
         "idle": count - working,
         "racks": None if use is None else use.racks(count),
-        "units_per_rack": use.per_rack if use is not None and use.racks_each == 1 else None,
         "rack_class": figures.class_of(item),
         "gpus": offer.gpus * working if isinstance(offer, System) else 0,
         "nameplate_read_gb_per_s": 0.0,
@@ -348,7 +347,8 @@ def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> tuple[str, 
     job, used = case.job, run.used
     if not isinstance(offer, (System, Storage)):
         item = inputs.item(offer.id)
-        return dict(case.not_considered)[offer.id], change_to_include(item, inputs.problem) or ""
+        change = (unwanted(item, inputs.problem) or ("", ""))[1]
+        return dict(case.not_considered)[offer.id], change
     if isinstance(offer, System) and offer.id in used:
         if job.gpus_max is not None and run.gpus + offer.way(run.ways).step_gpus > job.gpus_max:
             place = of_job("gpus.max", job.name)

@@ -16,8 +16,7 @@ from planner.case.job import write_needed_gb_per_s
 from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
-from planner.optimizer.dominance import without_dominated
-from planner.optimizer.objective import measure, natural, work_of_ratio
+from planner.optimizer.objective import measure, natural, without_dominated, work_paid
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, of_whole
 from planner.optimizer.other_storage import OtherStorage
@@ -110,7 +109,7 @@ def _options(
         check(assemble(inputs, case, shown, solver=solver, gap=0.0))
         beside_usd = costs.beside_usd(run) - costs.beside_usd(chosen)
         if case.objective in RATIOS:  # at the work of the chosen plan
-            share = work_of_ratio(case, chosen) / work_of_ratio(case, run)
+            share = work_paid(case, chosen) / work_paid(case, run)
             beside_usd += bill(case, run.units, run.ways)["tco_usd"] * (share - 1.0)
         yield _option(costs, run, other.dropped, other.shortfall, beside_usd)
 

@@ -342,11 +342,15 @@ def _section(order: Order) -> int:
     return kinds.index(order.category) if order.category in kinds else len(kinds)
 
 
+def kind(category: str) -> str:
+    """The name of a category of items."""
+    return capital(category.replace("_", " ").replace("gpu", "GPU"))
+
+
 def _line(sheet: Sheet, order: Order) -> tuple[V, V]:
     look, row = sheet.book.look, sheet.at
     sheet.put(row, 0, order.model, look("text", "line"))
-    category = capital(order.category.replace("_", " ").replace("gpu", "GPU"))
-    sheet.put(row, 1, category, look("text", "line"))
+    sheet.put(row, 1, kind(order.category), look("text", "line"))
     units = sheet.put(row, 2, order.quantity, look("n0", "line"))
     each = sheet.put(row, 3, order.unit_net_usd, look("cents", "line"))
     extended = sheet.put(row, 4, units * each, look("cents", "line"))

@@ -1,4 +1,4 @@
-"""Charts as PNG and SVG, the same bytes for the same chart, and as part of a page."""
+"""Charts as PNG, the same bytes for the same chart, and as SVG within a page."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _HOVER = "values-"
 _STYLE: Any = {
     "text.parse_math": False,
     "svg.hashsalt": "planner",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "font.family": ["DejaVu Sans"],
     "font.size": _SMALL_PT,
     "axes.spines.top": False,
@@ -108,15 +108,6 @@ def png(chart: Chart) -> bytes:
         return _saved(figure, "png", {"Software": None})
 
 
-def svg(chart: Chart) -> bytes:
-    """A chart as SVG whose letters are drawn, so that no font is needed."""
-    with _style():
-        figure = _figure(chart, _FILE_IN, headed=True)
-        FigureCanvasSVG(figure)
-        title = clean(chart.title, limit=None)
-        return _saved(figure, "svg", {"Date": None, "Creator": None, "Title": title})
-
-
 def svg_element(chart: Chart, panel: Panel, place: str) -> str:
     """A panel of a chart as an element of a page, which has the chart's words itself.
 
@@ -125,7 +116,6 @@ def svg_element(chart: Chart, panel: Panel, place: str) -> str:
     """
     alone = replace(chart, panels=(panel,))
     with _style():
-        mpl.rcParams["svg.fonttype"] = "none"
         figure = _figure(alone, _FILE_IN if len(chart.panels) == 1 else _PART_IN)
         FigureCanvasSVG(figure)
         data = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -42,13 +41,12 @@ def show(blocks: Sequence[Block], *, full: bool = False, styled: bool = False) -
     """Blocks as text as wide as the terminal.
 
     Args:
-        full: with details; else the first screen, which names the omitted parts.
+        full: with details; else the first screen, which names the option for the rest.
         styled: with escape sequences for colours.
     """
     parts = [list(_block(each, full=full)) for each in blocks if full or not _detail(each)]
-    more = "" if full else _hidden_titles(blocks)
-    if more:
-        parts.append([_grid(("", ""), [(_words("More", "bold"), f"--full {more}")], (0, 1))])
+    if not full and any(map(_hides, blocks)):
+        parts.append([_grid(("", ""), [(_words("More", "bold"), "--full")], (0, 1))])
     filled = [part for part in parts if part]
     lines = [line for at, part in enumerate(filled) for line in ([""] if at else []) + part]
     return _rendered(lines, styled=styled)
@@ -262,20 +260,9 @@ def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
     return found
 
 
-def _hidden_titles(blocks: Iterable[Block]) -> str:
-    """Titles of the parts that a first screen omits."""
-    found: list[str] = []
-    for block in blocks:
-        count, first, rows = 0, None, ""
-        if isinstance(block, Table):
-            count, first, rows = block.count, block.first, block.rows
-        elif isinstance(block, Text | Facts):
-            count = len(block.shown)
-            first, rows = getattr(block, "first", None), block.title
-        if count and getattr(block, "detail", False):
-            found += [re.split("[:,;]", block.title)[0]] if block.title else []  # type: ignore[union-attr]
-        elif first is not None and count > first:
-            found.append(f"all {count:,} {rows}")
-        elif isinstance(block, Table) and any(column.detail for column in block.columns):
-            found.append("more columns")
-    return ", ".join(dict.fromkeys(f"{each[:1].lower()}{each[1:]}" for each in found))
+def _hides(block: Block) -> bool:
+    """True if a first screen omits a part of a block."""
+    count = block.count if isinstance(block, Table) else len(getattr(block, "shown", ()))
+    first = getattr(block, "first", None)
+    wide = isinstance(block, Table) and any(column.detail for column in block.columns)
+    return count > 0 and (_detail(block) or wide or (first is not None and count > first))

@@ -47,19 +47,8 @@ class LocalPlan(PlanModel):
     copies: Customer[int]
     keep: Customer[int]
     nameplate_write_gb_per_s: Customer[float]
-    part_gb: Customer[float]
     room_tb: Customer[float]
     capacity_tb: Customer[float]
-    volume_tb_per_day: Customer[float]
-
-
-class StallPlan(PlanModel):
-    """Parts of a derived stall: copy of a GPU's part to its host, and the rest."""
-
-    overhead_s: Customer[float]
-    gpu_gb: Customer[float]
-    copy_gb_per_s: Customer[float]
-    copy_s: Customer[float]
 
 
 class ShrunkPlan(PlanModel):
@@ -220,7 +209,7 @@ class JobPlan(PlanModel):
     usable_gpus_by_type: Customer[dict[str, int]] = {}
     idle_gpus: Customer[int] = 0
     local: Customer[LocalPlan | None] = Field(default=None, exclude_if=is_none)
-    derived_stall: Customer[StallPlan | None] = Field(default=None, exclude_if=is_none)
+    derived_stall: Customer[bool] = Field(default=False, exclude_if=is_empty)
     repair: Customer[Repair | None] = Field(default=None, exclude_if=is_none)
     ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=is_empty)
     scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)

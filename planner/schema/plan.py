@@ -356,7 +356,6 @@ class Line(PlanModel):
     rack_class: Customer[RackClassName | None] = None
     support_share: Discounted[float | None] = None
     unit_subscription_list_usd: Discounted[float | None] = None
-    units_per_rack: Customer[int | None] = None
     idle: Customer[int] = 0
     lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=is_none)
     min_order: Customer[int | None] = Field(default=None, exclude_if=is_none)

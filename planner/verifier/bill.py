@@ -31,7 +31,6 @@ from planner.verifier.job import HOURS_PER_YEAR
 from planner.verifier.physics import gpus_of
 
 HALF_A_CENT = 0.005
-MOST_PER_RACK = 10**6
 SECTIONS = {
     "Compute": ("gpu_system",),
     "Storage": ("storage",),
@@ -285,7 +284,6 @@ def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, 
         "usable_tb": (0.0 if item.is_bulk else capacity) if stored else None,
         "bulk_tb": capacity if item.is_bulk else 0.0,
         "rack_class": None,
-        "units_per_rack": None,
     }
 
 
@@ -296,10 +294,8 @@ def _room(basis: Basis, item: Item, in_place: int) -> dict[str, Any]:
         stands = basis.problem.site.rack is not None and (whole or basis.stated(item, "rack_units"))
         own = None if whole is None else whole.value * in_place
         return {"racks": own, "rack_class": "network" if stands else None}
-    alone = racks == 1 and fits(basis, item) is not None
     return {
         "racks": -(-in_place // held) * racks if held else None,
-        "units_per_rack": min(held, MOST_PER_RACK) if alone else None,
         "rack_class": rack_class(item),
     }
 

@@ -412,18 +412,16 @@ def _check_times(found: Findings, run: Run) -> None:
     """Stall, drain, restore, interruptions; goodput with its parts."""
     j, job, option = run.j, run.basis.job, run.basis.job.parallelism
     saved, write_s = job.checkpoint, j.checkpoint_gb / j.delivered_write_gb_per_s
-    times, fan_out, derived = run.times(j.interval_s, run.every), 1.0, None
+    times, fan_out = run.times(j.interval_s, run.every), 1.0
+    derived = j.mode != "sync" and saved.stall_s == "derived"
     if option is not None and job.restore.fan_out != "broadcast":
         replicas = j.gpus_used / option.replica_gpus
         fan_out = 1.0 + 2.0 * (replicas - 1.0) / (j.bytes_per_parameter or 1.0)
         fan_out = replicas if job.restore.fan_out == "every_replica" else fan_out
     stall_s: float = write_s
-    if j.mode != "sync" and saved.stall_s == "derived":
-        held_gb = j.checkpoint_gb / run.writers
+    if derived:
         slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
-        derived = {"overhead_s": saved.stall_overhead_s or 0.0, "copy_s": held_gb / slowest}
-        stall_s = sum(derived.values())
-        derived |= {"gpu_gb": held_gb, "copy_gb_per_s": slowest}
+        stall_s = (saved.stall_overhead_s or 0.0) + j.checkpoint_gb / run.writers / slowest
     elif j.mode != "sync":
         stall_s = saved.known_stall_s
     own = {
@@ -502,10 +500,8 @@ def _check_local(found: Findings, run: Run) -> None:
         "copies": asked.copies,
         "keep": asked.keep,
         "nameplate_write_gb_per_s": min(value(item.local.write) for _, item in drives),
-        "part_gb": max(gb for gb, _ in drives),
         "room_tb": asked.keep * part_gb / 1000,
         "capacity_tb": value(fullest.local.capacity),
-        "volume_tb_per_day": max(gb for gb, _ in drives) / 1000 * DAY_S / j.interval_s,
     }
     found.expect("jobs.local", local, own)
     found.expect("jobs.local.classes", [dict(each) for each in local.classes], classes)

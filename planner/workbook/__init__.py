@@ -10,13 +10,16 @@ from planner.figures import FIGURES
 from planner.report.edition import PRICES, Audience, for_audience, restated
 from planner.report.words import MW_FROM_KW
 from planner.schema import Prices
+from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.workbook import quote, tables
+from planner.workbook import performance, quote, tables
 from planner.workbook.book import Book, Place, Sheet
 from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, round_, sum_of
 from planner.workbook.performance import Performance, PowerCost, write_limits
 from planner.workbook.quote import Bill, Tile
 
+OPERATION = ("figure", performance.NAME)
+"""Kind and sheet of inputs on which the checkpoint interval and repairs rest."""
 More = Callable[[Book], None]
 """Adds a further sheet."""
 
@@ -65,7 +68,9 @@ def write(
         job.write()
         power.write(job)
         write_limits(job, power)
-        quote.finish(bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill))
+        quote.finish(
+            bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill, plan.jobs[0])
+        )
         tables.write_racks(book, plan)
     else:
         sheet = Sheet(book, quote.NAME, (100,))
@@ -106,18 +111,17 @@ def _sentence(bill: Bill, job: Performance) -> Term:
     return join(*parts, ".")
 
 
-def _banner(bill: Bill) -> V:
+def _banner(bill: Bill, job: JobPlan) -> V:
     """Cell that counts edits and names the figures that stay as planned."""
     book, lines = bill.book, bill.edited
     own = [each for each in book.inputs if each.place[0] != quote.NAME]
-    inputs = sum_of([1 * differs(each.cell, each.value) for each in own])
-    counts = quote.changed_quantities(bill)
+    changed = {each.place: 1 * differs(each.cell, each.value) for each in own}
+    inputs, counts = sum_of([*changed.values()]), quote.changed_quantities(bill)
+    operation = [changed[each.place] for each in own if (each.of.kind, each.place[0]) == OPERATION]
     companions = if_(counts > 0, "counts of switches, optics, cables and racks; ", "")
-    stale = join(
-        " Stays as planned until a new plan: ",
-        companions,
-        "checkpoint interval, waiting for repairs.",
-    )
-    edits = join("EDITED: ", grouped(lines), " lines and ", grouped(inputs), " inputs.")
-    edited = join(edits, if_(inputs + counts > 0, stale, ""))
+    scale = ", scaling efficiency" if job.scale_share != 1.0 else ""
+    rest = f"checkpoint interval, waiting for repairs{scale}."
+    stale = join(" Stays as planned until a new plan: ", companions, rest)
+    edits = join("EDITED: lines ", grouped(lines), ", inputs ", grouped(inputs), ".")
+    edited = join(edits, if_(sum_of(operation) + counts > 0, stale, ""))
     return if_(lines + inputs <= 0, "As planned: nothing in this workbook has been edited.", edited)

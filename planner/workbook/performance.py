@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from planner.figures import BTU_PER_H_PER_KW, capital
 from planner.limits import COUNTED_IN, known
@@ -74,7 +75,7 @@ class Performance(dict[str, V]):
         self.sheet.head(title, "Yellow cells may be edited, everything follows.")
         self._part("Inputs", self._inputs(), self._training())
         self._part("GPUs and bandwidth", self._gpus(), self._bandwidth())
-        self._part("Checkpoint and restore", self._checkpoint(), self._restore(), self._degraded())
+        self._part("Checkpoint and restore", self._checkpoint(), self._restore())
         self._part("Goodput", self._goodput(), self._work())
         first = self.sheet.at + 1
         self._part("Lost time (1 - goodput), by cause, as planned", self._losses())
@@ -91,7 +92,7 @@ class Performance(dict[str, V]):
         yield Given("checkpoint_gb", job.checkpoint_gb, "", _POSITIVE)
         yield Given("interval_s", job.interval_s, _POLICIES[job.interval_policy], _POSITIVE)
         if job.mode == "async":
-            if job.derived_stall is not None:
+            if job.derived_stall:
                 yield Fact("stall_s", job.stall_s, "overhead and copy to the host, as planned")
             else:
                 yield Given("async_stall_s", job.stall_s)
@@ -208,28 +209,6 @@ class Performance(dict[str, V]):
             how = "storage units x usable capacity of one"
             yield Fact("usable_tb", self._per_unit("usable_tb"), how)
 
-    def _degraded(self) -> Facts:
-        """Yield bandwidth and times with storage units down, as the limits count them."""
-        job, down = self.job, f"with {self.job.tolerate_down} storage units down"
-        if not job.tolerate_down:
-            return
-        units = sum_of([row.working for row in self.stores])
-        planned = sum(row.line.working for row in self.stores)
-        for kind in ("write", "read"):
-            degraded, whole = (
-                getattr(job, f"{name}_{kind}_gb_per_s") for name in ("degraded", "delivered")
-            )
-            left = constant(degraded / whole)
-            if planned > job.tolerate_down:
-                left = left * planned / (planned - job.tolerate_down)
-                left = left * max_(0, units - job.tolerate_down) / units
-            delivered = self[f"delivered_{kind}_gb_per_s"]
-            yield Fact(f"degraded_{kind}_gb_per_s", min_(delivered, delivered * left), down)
-        drain = self["checkpoint_gb"] / self["degraded_write_gb_per_s"]
-        yield Fact("degraded_drain_s", drain, down)
-        read = self["checkpoint_gb"] * constant(job.fan_out)
-        yield Fact("degraded_restore_s", read / self["degraded_read_gb_per_s"], down)
-
     def _goodput(self) -> Facts:
         job = self.job
         if job.repair is not None:
@@ -264,6 +243,7 @@ class Performance(dict[str, V]):
             return
         rate = constant(job.tflops_per_gpu * job.rate_share)
         how = f"effective GPUs x {rate.number:,.5g} TFLOP/s x MFU"
+        how += ", scaling efficiency as planned" if job.scale_share != 1.0 else ""
         yield Fact("useful_pflops", self["useful_gpus"] * rate * self["mfu"] / 1000, how)
         if "tokens_trillion" in self:
             run = 6 * self["active_parameters_billion"] * self["tokens_trillion"] * 1e6 / 86400
@@ -346,36 +326,27 @@ class PowerCost(dict[str, V]):
 
     def _lines(self) -> None:
         """Write the power of each line, and the sums."""
-        sheet, book = self.sheet, self.book
-        titles = ["Quantity", "kW each", "IT load kW", "Typical kW"]
-        titles += ["Liquid-cooled kW"] if self.liquid else []
-        sheet.heading("Power by line", len(titles), dict(enumerate(titles, start=1)))
+        sheet, look = self.sheet, self.book.look
+        titles = {"it_kw": "IT load kW", "typical_kw": "Typical kW"}
+        titles |= {"liquid_kw": "Liquid-cooled kW"} if self.liquid else {}
+        sheet.heading("Power by line", len(titles), dict(enumerate(titles.values(), start=1)))
         first = sheet.at
-        rows = [r for r in self.bill.rows if r.line.it_power_kw and r.line.quantity]
-        shown = [self._line(row)[: len(titles) - 2] for row in rows]
-        sheet.fill(sheet.at, book.look("text", "sum"), 0, 2)
-        sheet.put(sheet.at, 0, "Total", book.look("text", "sum"))
-        known = rows and self.totals is not None and self.totals.it_power_kw is not None
-        for at, key in enumerate(("it_kw", "typical_kw", "liquid_kw")[: len(titles) - 2]):
-            span = sheet.span(first, max(first, sheet.at - 1), 3 + at)
-            total: Term = sum_([cells[at].value for cells in shown], span) if known else "n/a"
-            look = book.look("n1", "sum", align="right")
-            self[key] = sheet.put(sheet.at, 3 + at, total, look, key)
+        sums: dict[str, list[Any]] = {key: [] for key in titles}
+        for row in (r for r in self.bill.rows if r.line.it_power_kw and r.line.quantity):
+            wet = row.line.liquid_share
+            typical = row.cells["quantity"] * constant(_typical(row))
+            load = row.cells["it_kw"]
+            terms = (load, typical, load * constant(wet) if wet else None)
+            sheet.put(sheet.at, 0, f"{row.number}  {product(row.line)}", look("text", "line"))
+            for at, (found, term) in enumerate(zip(sums.values(), terms, strict=False), start=1):
+                found.append(sheet.put(sheet.at, at, term, look("n1", "line")).value)
+            sheet.at += 1
+        sheet.put(sheet.at, 0, "Total", look("text", "sum"))
+        known = sheet.at > first and getattr(self.totals, "it_power_kw", None) is not None
+        for at, (key, values) in enumerate(sums.items(), start=1):
+            total: Term = sum_(values, sheet.span(first, sheet.at - 1, at)) if known else "n/a"
+            self[key] = sheet.put(sheet.at, at, total, look("n1", "sum", align="right"), key)
         sheet.at += 2
-
-    def _line(self, row: Row) -> list[V]:
-        """Write the power of a line; return its cells: IT load, typical, to liquid."""
-        sheet, line, at = self.sheet, row.line, self.sheet.at
-        sheet.put(at, 0, f"{row.number}  {product(line)}", self.book.look("text", "line"))
-        quantity = sheet.put(at, 1, row.cells["quantity"], self.book.look("n0", "line"))
-        power = (line.it_power_kw or 0.0) / line.quantity
-        each = sheet.put(at, 2, power, self.book.look("n2", "line"))
-        loads: list[Term] = [quantity * each, quantity * constant(_typical(row))]
-        if self.liquid:
-            loads.append(loads[0] * constant(line.liquid_share) if line.liquid_share else None)
-        look = self.book.look("n1", "line")
-        sheet.at += 1
-        return [sheet.put(at, 3 + place, load, look) for place, load in enumerate(loads)]
 
     def _power(self) -> Iterator[Fact]:
         it_kw = self["it_kw"]
@@ -471,6 +442,9 @@ _OF_JOB = {"overlap": "max_overlap", "blocking": "max_blocking", "restore_time":
 _FOLLOWS = {"capacity": "capacity_needed_tb", "drain_fits": "to_storage_s"}
 """The cells of the allowed values that follow from the job."""
 
+_BY_DRAIN = ("overlap", "blocking", "drain_fits", "restore_time")
+"""Limits as planned with storage units down; with two levels of checkpoints, the first three."""
+
 
 def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
     """Write the limits below the figures of the job; ``totals`` are sums over the bill by name."""
@@ -545,20 +519,9 @@ def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> 
         return totals.get(row.figure)
     if row.group == "count":
         return _performance_value(found, name.split("."), row.figure)
-    if job.local is not None and name in ("overlap", "blocking", "drain_fits"):
+    if name in _BY_DRAIN and (job.tolerate_down or (job.local and name != "restore_time")):
         return None
-    down = "degraded_drain_s" in found
-    drain, stall = found["degraded_drain_s" if down else "drain_s"], found["stall_s"]
-    if down and job.mode == "sync":
-        drain, stall = of(0), drain
-    cells = {
-        **found,
-        "overlap": drain / found["to_storage_s"],
-        "blocking": stall / found["interval_s"],
-        "stall_and_drain_s": stall + drain,
-        "restore_s": found["degraded_restore_s" if down else "restore_s"],
-    }
-    return cells.get(row.figure)
+    return {**found, "stall_and_drain_s": found["stall_s"] + found["drain_s"]}.get(row.figure)
 
 
 def _performance_value(found: Performance, parts: Sequence[str], figure: str) -> V | None:

@@ -186,6 +186,8 @@ _COLUMNS = (
 )
 """From left to right."""
 _TOTALS = ("amount", "support", "subscription", "it_kw")
+_READ = ("quantity", "order", "it_kw")
+"""Columns that other sheets read; the cells of the rest would fill the memory."""
 _INPUTS = {
     "quantity": (COUNT, "units"),
     "unit_list": (Allowed(0, 1e12), "USD"),
@@ -288,9 +290,8 @@ class Bill:
             look = "fine" if look == "cents" and line.is_percentage else look
             if key in self.inputs and not isinstance(value, V):
                 allowed, unit = self.inputs[key]
-                meaning = Meaning(
-                    key, line.sku, f"{title.lower()} of {product(line)}", unit, allowed
-                )
+                label = f"{title[:1].lower()}{title[1:]} of {product(line)}"
+                meaning = Meaning(key, line.sku, label, unit, allowed)
                 row.cells[key] = sheet.input(*at, value, look, meaning)
             else:
                 style = self.book.look(look, "mark" if key == "mark" else "line")
@@ -299,8 +300,8 @@ class Bill:
         sheet.page.set_row(sheet.at, height(row.described, width))
         sheet.at += 1
         self.rows.append(row)
-        cells, row.cells = row.cells, {key: row.cells[key] for key in ("quantity", "order")}
-        return cells  # other sheets read these two; the rest would fill the memory
+        cells, row.cells = row.cells, {key: row.cells[key] for key in _READ}
+        return cells
 
     def _own_line(self, number: int) -> dict[str, V]:
         """Write an open row: a description, a quantity, a price and a discount."""

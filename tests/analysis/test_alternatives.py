@@ -105,7 +105,7 @@ def money_faults(inputs: Inputs, answer: Alternatives, plan: Plan, name: str) ->
     floors = {
         "goodput": "targets.min_useful_pflops",
         "useful_gpus": "targets.min_useful_gpus",
-        "gpus": "targets.min_gpus",
+        "gpus": "jobs.0.gpus.min",
         "cost": "budget.capex",
         "tco": "budget.tco",
         "power": "site.it_power",

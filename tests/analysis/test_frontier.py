@@ -178,7 +178,7 @@ def test_rules_are_marked_with_the_least_storage_they_ask_for() -> None:
 
 def test_without_a_plan_or_without_an_end_there_is_no_frontier() -> None:
     request = a_hall(maximize="goodput")
-    request.more["targets"] = {"min_gpus": 1000}
+    request.job["gpus"] = {"min": 1000}
     for against in AGAINST:
         answer = study(inputs_of(request.case()), EXACT, against=against)
         assert (answer.status, answer.points, answer.knee) == ("infeasible", (), None)
@@ -215,7 +215,7 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert ran(*words, "--json").out == record
     two = ran(*words, "--against", "power", "--json")
     assert [each["x_name"] for each in json.loads(two.out)] == list(both)
-    hopeless = ran(*words, "--set", "targets.min_gpus=100000", "-o", str(tmp_path / "none"))
+    hopeless = ran(*words, "--set", "jobs.0.gpus.min=100000", "-o", str(tmp_path / "none"))
     names = {path.name for path in (tmp_path / "none").iterdir()}
     kinds = {"problem.frontier-cost.json", "problem.frontier.html", "problem.frontier.xlsx"}
     assert (hopeless.code, names) == (3, kinds)

@@ -238,7 +238,7 @@ def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
 
 
 def test_scenarios_without_a_plan_are_counted_and_left_out(small: str) -> None:
-    found, _ = asked(small, "targets.min_gpus=uniform(313, 713)", samples=20)
+    found, _ = asked(small, "jobs.0.gpus.min=uniform(313, 713)", samples=20)
     assert found.statuses["infeasible"] == 10  # there are 512 GPUs at most
     assert found.statuses["optimal"] == 10
     assert found.status == "optimal"

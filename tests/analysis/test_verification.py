@@ -256,7 +256,7 @@ def test_every_answer_of_the_other_solver_is_told(
     path = file
     if status == "infeasible":
         path = tmp_path / "x.plan.json"
-        write_plan(path, folder / "problem.yaml", "targets.min_gpus=100000")
+        write_plan(path, folder / "problem.yaml", "jobs.0.gpus.min=100000")
     best = read_plan(path).objective.best or 1.0
     better = None if second.better is None else second.better * best
     answer = second._replace(better=better)

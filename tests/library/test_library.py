@@ -20,7 +20,7 @@ import planner
 from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.axes import values
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from tests.test_cli import HEAVY
 from tests.world.commands import ran, script
 from tests.world.files import BOOK, CATALOG, PROBLEM
@@ -44,8 +44,8 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "solve": (lambda: planner.solve("small.yaml", settings=POWER), (*SET, "-o", "out")),
     "size": (lambda: planner.size("small.yaml", gpus=64), ("--gpus", "64")),
     "explain": (
-        lambda: planner.explain("small.yaml", step={"site.facility_power": "10 kW"}),
-        ("--step", "site.facility_power=10 kW"),
+        lambda: planner.explain("small.yaml", settings=POWER),
+        SET,
     ),
     "alternatives": (lambda: planner.alternatives("small.yaml", within=0.02), ("--near", "2 %")),
     "compare": (
@@ -197,7 +197,7 @@ def test_what_is_wrong_is_said_in_a_line(
 
 
 def test_a_problem_without_a_plan_is_told_and_has_no_simulation(here: Path) -> None:
-    none = {"targets.min_gpus": 100_000}
+    none = {"jobs.0.gpus.min": 100_000}
     plan = planner.solve("small.yaml", settings=none)
     assert (plan.status, plan.infeasibility is None) == ("infeasible", False)
     assert planner.solve("small.yaml", settings=none, explain_none=False).infeasibility is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from planner.case import Case
+from planner.case.items import System
 from planner.case.job import ceil
 from planner.case.model import AtLeast, Ceil, Packed, Quantity, Steps, Sum
 
@@ -44,13 +45,25 @@ def _values(quantity: Quantity, amount: float, values: Mapping[str, float]) -> t
     raise ValueError(f"{quantity.name}: {amount:g} is more than any size holds")
 
 
+def _fabric_of(case: Case, system: System, ways: Collection[str]) -> int:
+    """The fabric of a type's own way; else one of the job's design, or the type's first."""
+    designs = {
+        f: name for each in case.systems for f, name in zip(each.fabrics, each.designs, strict=True)
+    }
+    chosen = [way.fabric for way in case.ways if way.id in ways and way.fabric is not None]
+    own = [fabric for fabric in chosen if fabric in system.fabrics]
+    joins = dict(zip(system.designs, system.fabrics, strict=True))
+    others = [joins[designs[fabric]] for fabric in chosen if designs[fabric] in joins]
+    return (own or others or [*system.fabrics])[0]
+
+
 def companion_counts(
     case: Case, units: Mapping[str, int], ways: Collection[str] = ()
 ) -> dict[str, float]:
     """Every count of a purchase where the job runs in some ways."""
     own = dict(units)
     for system in case.rewired:
-        joined = case.fabric_of(system, ways)
+        joined = _fabric_of(case, system, ways)
         for fabric in system.fabrics:
             own[system.wired(fabric)] = units.get(system.id, 0) if fabric == joined else 0
     of_items = (Sum(item.id, item.terms) for item in case.companions.items)

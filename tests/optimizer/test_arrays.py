@@ -20,10 +20,9 @@ from planner.case.job import Mode, SpareUnit
 from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
-from planner.optimizer.bill import Kernel, bill
-from planner.optimizer.gpus_in_use import BestUse
+from planner.optimizer.bill import Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
-from planner.optimizer.stores import stored
+from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses, modes_of, most_gpus, systems_in_use
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer

@@ -158,7 +158,7 @@ def test_ten_million_systems_may_be_bought() -> None:
     request.site = {"pue": 1.25}
     request.job["failures"] = {"per_gpu_day": 1.0}
     request.more["items"] = {"gpu": {"max": 10_000_000}}
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal"
     assert plan.jobs[0].gpus_used == 16

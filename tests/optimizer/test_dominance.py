@@ -10,9 +10,8 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.case.model import Policy
-from planner.optimizer import dominance
-from planner.optimizer.dominance import without_dominated
-from planner.optimizer.objective import measure, name_weight
+from planner.optimizer import objective
+from planner.optimizer.objective import measure, name_weight, without_dominated
 from planner.optimizer.optimise import Certificate, Question, optimise, share
 from planner.optimizer.search import Effort
 from tests.world.random_cases import inputs_of, random_case, read
@@ -25,7 +24,7 @@ CHANGED = ("it_power", "read", "write", "usable")
 
 @pytest.fixture(autouse=True)
 def looked_at_whatever_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dominance, "MANY", 0)
+    monkeypatch.setattr(objective, "MANY", 0)
 
 
 def with_clones(seed: int) -> Case:
@@ -105,7 +104,7 @@ def listed(*, twin_usd: str = "11000", maximize: str = "") -> Case:
     request = Request(maximize=maximize) if maximize else Request(minimize="cost")
     request.items.append({**request.items[1], "id": "twin"})
     request.prices["twin"] = price(twin_usd)
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     return resolve(inputs_of(request.case()))
 
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from planner.case import resolve
+from planner.infeasible import explain
+from planner.optimizer.bill import Numbers
+from planner.optimizer.optimise import optimise
+from planner.optimizer.useful_work import BestUse
+from planner.optimizer.work import Uses
 from planner.schema.plan import Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
@@ -45,3 +51,27 @@ def test_pue_follows_the_heat() -> None:
     assert plan.totals is not None
     assert plan.totals.facility_power_kw == pytest.approx(3 * 11.8 + 15)
     assert (plan.totals.heat_liquid_kw, plan.totals.heat_air_kw) == pytest.approx((24, 16))
+
+
+def test_a_goodput_out_of_reach_is_explained_after_few_numbers_of_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every number of GPUs of a large hall was tried: none was refused for its goodput alone."""
+    tried, worth = list[int](), BestUse.worth
+
+    def counted(self: BestUse, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+        tried.append(len(use.team))
+        return worth(self, use)
+
+    monkeypatch.setattr(BestUse, "worth", counted)
+    request = Request(maximize="goodput")
+    request.site["it_power"] = "200 MW"
+    request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}
+    request.more["targets"] = {"min_goodput": 0.999}
+    assert optimise(resolve(inputs_of(request.case()))).status == "infeasible"
+    assert sum(tried) < 5_000  # of 20,000 systems: 548; 99,956 without the floor in ranges
+    request.site["it_power"] = "1 MW"
+    found = explain(inputs_of(request.case()))
+    least = {step.path: step.least for step in found.changes}  # the floor that one system reaches
+    assert least["targets.min_goodput"] == pytest.approx(0.996383, abs=2e-6)
+    assert not found.undecided

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner.case import resolve
 from planner.errors import PlannerError
 from planner.optimizer.bill import bill
-from planner.optimizer.stores import broken_limits
+from planner.optimizer.operate import broken_limits
 from planner.schema.plan import Plan
 from planner.sizing.placement import Box, RackUse, Space, rack_use
 from tests.oracle.enumerate import best

@@ -179,9 +179,9 @@ def _enough(way: Way, job: Job, gpus: int) -> bool:
 
 
 def _in_range(gpus: int, problem: Problem) -> bool:
-    job, targets = problem.job, problem.targets
+    job = problem.job
     replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
-    least = max(replica, job.gpus.min or 1, targets.min_gpus or 1)
+    least = max(replica, job.gpus.min or 1)
     return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
 
 

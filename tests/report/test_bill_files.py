@@ -366,7 +366,7 @@ def test_prices_are_those_asked_for(
 def test_a_plan_that_is_none_leaves_no_files(run_in_hall: HallRunner) -> None:
     for audience in ("internal", "customer"):
         answer = solve_bill(
-            run_in_hall, f"--audience {audience} {BOTH} --set 'targets={{min_gpus: 100000}}'"
+            run_in_hall, f"--audience {audience} {BOTH} --set 'jobs.0.gpus={{min: 100000}}'"
         )
         assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
 

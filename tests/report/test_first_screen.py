@@ -51,7 +51,7 @@ def test_a_first_screen_fits_a_page(
     lines = show(blocks_of(samples.everything()[name])).splitlines()
     assert max(map(len, lines)) <= columns
     assert len(lines) <= A_PAGE
-    assert any(line.startswith("More  --full ") for line in lines[-4:])
+    assert any(line.startswith("More  --full") for line in lines[-4:])
 
 
 @pytest.mark.parametrize("name", samples.everything())
@@ -85,7 +85,7 @@ def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None
     assert len(short.out.splitlines()) <= A_PAGE
     assert max(map(len, short.out.splitlines())) <= terminal.STANDARD
     assert len(full.out.splitlines()) > len(short.out.splitlines())
-    assert "More " in short.out and "--full " in short.out
+    assert "More " in short.out and "--full" in short.out
 
 
 def test_a_column_of_figures_says_their_unit() -> None:
@@ -118,7 +118,7 @@ def test_a_wide_table_is_split_and_no_figure_is_cut() -> None:
     assert all(f"{at * 1_000_001:,}" in " ".join(parts) for at in range(1, 15))
 
 
-def test_a_first_screen_names_what_it_leaves_out() -> None:
+def test_a_first_screen_names_the_option_for_the_rest() -> None:
     blocks: list[Block] = [
         Facts((("Best", "1 PFLOP/s"), ("Empty", ""))),
         Table("Points", (Column("x", tuple(range(9))),), first=3, rows="points"),
@@ -128,7 +128,7 @@ def test_a_first_screen_names_what_it_leaves_out() -> None:
     short, full = show(blocks), show(blocks, full=True)
     assert short.splitlines()[0] == "Best  1 PFLOP/s"
     assert "Points: 3 of 9 points" in short and "Empty" not in full
-    assert "More  --full all 9 points, details, all 7 Notes".casefold() in short.casefold()
+    assert short.splitlines()[-1] == "More  --full"
     assert "note 6" in full and "note 6" not in short and "More" not in full
 
 
@@ -205,7 +205,7 @@ def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
 def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     request = hall(it_power="53 kW")
     request.more["objective"] = {"minimize": "power", "indifference": 0}
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     assert solved(request)[1].next_step is None
     request = hall(it_power="200 kW")
     request.more["items"] = {"gpu": {"stock": 2}}

@@ -85,7 +85,11 @@ def _computed(content: bytes, typed: Cells) -> Cells:
 
 def saved_with(content: bytes, target: Path, typed: Cells) -> Path:
     """Save a copy of a workbook with values typed into cells, and the values that follow."""
-    shown = _computed(content, typed)
+    return typed_into(content, target, typed, _computed(content, typed))
+
+
+def typed_into(content: bytes, target: Path, typed: Cells, shown: Cells | None = None) -> Path:
+    """Save a copy with values typed into cells; formulas show what they did, or ``shown``."""
     with zipfile.ZipFile(BytesIO(content)) as read, zipfile.ZipFile(target, "w") as write:
         sheets = {
             f"xl/worksheets/sheet{place}.xml": html.unescape(name)
@@ -94,7 +98,7 @@ def saved_with(content: bytes, target: Path, typed: Cells) -> Path:
         for part in read.namelist():
             text = read.read(part)
             if part in sheets:
-                text = _saved(text, sheets[part], shown)
+                text = text if shown is None else _saved(text, sheets[part], shown)
                 for (sheet, address), value in typed.items():
                     text = with_value(text, address, value) if sheet == sheets[part] else text
             write.writestr(part, text)

@@ -104,7 +104,7 @@ def two_systems(parameters: str, **parallelism: int) -> Request:
     del request.prices["gpu"]
     request.prices |= {"small": price("1000"), "large": price("5000"), "silent": price("9000")}
     request.job |= {"parameters": parameters, "parallelism": parallelism}
-    request.more["targets"] = {"min_gpus": 8}
+    request.job["gpus"] = {"min": 8}
     return request
 
 
@@ -151,5 +151,5 @@ class Bill(Request):
 def bill_of_two() -> Bill:
     """Return a request for the cheapest two systems: 220,000 USD, 30 kW."""
     request = Bill(minimize="cost")
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     return request

@@ -28,7 +28,7 @@ from planner.report.blocks import (
     notes_block,
     words,
 )
-from planner.report.exports import COMPRESSION, csv_text
+from planner.report.exports import COMPRESSION
 from planner.schema.operation import (
     CHECKPOINT_COLUMNS,
     CONFIDENCE,
@@ -350,17 +350,6 @@ CheckpointTable: TypeAlias = "Mapping[str, NDArray[Any]]"
 """The columns of ``CHECKPOINT_COLUMNS``, all of one length."""
 
 
-def checkpoints_csv(record: Characterization, table: CheckpointTable) -> bytes:
-    """The table of checkpoints as CSV; where times have dates, ``start`` has them in UTC."""
-    columns: dict[str, Sequence[Any]] = {}
-    for name, unit in CHECKPOINT_COLUMNS.items():
-        values = table[name].tolist()
-        if name == "start_s" and record.clock == "unix":
-            columns["start"] = [fmt.instant(value, record.clock) for value in values]
-        columns[name] = list(map(float, values)) if unit else list(map(str, values))
-    return csv_text(columns).encode()
-
-
 def checkpoints_parquet(record: Characterization, table: CheckpointTable) -> bytes:
     """The table of checkpoints as Parquet; fields have their unit, the file its clock."""
     import numpy as np
@@ -379,31 +368,6 @@ def checkpoints_parquet(record: Characterization, table: CheckpointTable) -> byt
     schema, stream = pa.schema(fields, metadata={"clock": record.clock}), io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), stream, compression=COMPRESSION)
     return stream.getvalue()
-
-
-def jobs_csv(record: Characterization) -> bytes:
-    """The jobs as CSV: a measured figure beside its ``_low`` and ``_high``."""
-    rows = [dict(_cells(job, record.clock)) for job in record.jobs]
-    order = dict.fromkeys(name for row in rows for name in row)
-    return csv_text({name: [row.get(name) for row in rows] for name in order}).encode()
-
-
-def fleet_csv(study: FleetStudy) -> bytes:
-    """The jobs of a fleet's study as CSV."""
-    names = [name for name in FleetJob.model_fields if name != "found"]
-    return csv_text({name: [getattr(job, name) for job in study.jobs] for name in names}).encode()
-
-
-def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
-    for name, info in JobFound.model_fields.items():
-        value = getattr(job, name)
-        if name in ("start_s", "end_s") and clock == "unix":
-            yield name.removesuffix("_s"), fmt.instant(value, clock)
-        if "Measured" in str(info.annotation):
-            for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-                yield column, None if value is None else getattr(value, part)
-        else:
-            yield name, value
 
 
 # Parts of a problem file.

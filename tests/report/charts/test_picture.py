@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from typing import Any, TypeVar
-from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
@@ -46,19 +45,15 @@ def frontier() -> Chart:
 
 
 def test_the_same_chart_gives_the_same_bytes(frontier: Chart) -> None:
-    first = picture.png(frontier), picture.svg(frontier)
+    first = picture.png(frontier)
     with mpl.rc_context({"font.size": 30.0, "svg.hashsalt": "other", "axes.facecolor": "red"}):
-        assert (picture.png(frontier), picture.svg(frontier)) == first
+        assert picture.png(frontier) == first
 
 
 def test_files_tell_neither_when_nor_by_what_they_were_made(frontier: Chart) -> None:
     data = picture.png(frontier)
     assert _chunks(data) <= {b"IHDR", b"IDAT", b"IEND", b"pHYs"}
     assert struct.unpack(">I", data[16:20]) == (1000,)
-    text = picture.svg(frontier).decode()
-    assert mpl.__version__ not in text and "<dc:date>" not in text and "<dc:creator>" not in text
-    root = ElementTree.fromstring(text)
-    assert "Useful work against" in "".join(root.itertext())
 
 
 @pytest.mark.parametrize("name", CHARTS)
