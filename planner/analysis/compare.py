@@ -371,9 +371,8 @@ def _inputs(plans: Sequence[Plan]) -> Iterator[Compared]:
     for figure in _LIMITS:
         unit = "" if figure == "racks" else "_kw"
         most = FIGURES[f"{figure}{unit}"]
-        name = f"{figure}_limit{unit}"
-        values = _values(plans, "site", name)
-        yield Compared(f"site.{name}", f"{most.label}, at most", most.unit, values)
+        limits = [next((x.limit for x in p.limits if x.name == figure), None) for p in plans]
+        yield Compared(f"site.{figure}_limit{unit}", f"{most.label}, at most", most.unit, limits)
     yield from _fields(plans, [("site", _SITE)])
     for part, words in _WORDS.items():
         for name, text in words.items():

@@ -13,7 +13,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers, one_of
-from planner.optimizer.optimise import fitted
+from planner.optimizer.alternatives import fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
 from planner.plan.limits import binding

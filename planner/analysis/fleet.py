@@ -112,7 +112,7 @@ def study_fleet(
     some = [(row, parts) for row, parts in zip(listed, matched, strict=True) if parts]
     known = [parts for _, parts in some if all(part.resolved for part in parts)]
     law = _fit_law([_merged(parts) for parts in known])
-    jobs = tuple(_fleet_job(row, parts, limit, law) for row, parts in some)
+    jobs = tuple(_fleet_job(row, parts, limit) for row, parts in some)
     fitted = [job for job in jobs if job.resolved]
     under = [job for job in jobs if job.overlap < limit]
     checkpoints = sum(job.checkpoints for job in jobs)
@@ -184,12 +184,9 @@ def _merged(parts: Sequence[JobFound]) -> tuple[float, float, float]:
     return size, interval, drain
 
 
-def _fleet_job(
-    row: ListedJob, parts: Sequence[JobFound], limit: float, law: DemandLaw | None
-) -> FleetJob:
+def _fleet_job(row: ListedJob, parts: Sequence[JobFound], limit: float) -> FleetJob:
     size_gb, interval_s, drain_s = _merged(parts)
     write = size_gb / drain_s
-    overlap = limit if law is None else law.overlap.value
     return FleetJob(
         name=row.name,
         cluster=row.cluster,
@@ -204,7 +201,6 @@ def _fleet_job(
         write_gb_per_s=write,
         mb_per_s_per_gpu=1e3 * write / row.gpus,
         demand_gb_per_s=size_gb / (limit * interval_s),
-        law_gb_per_s=size_gb / (overlap * interval_s),
         resolved=all(part.resolved for part in parts),
     )
 

@@ -30,9 +30,8 @@ from planner.loader.places import Cell, checked
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, optimise, share
+from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise, share
 from planner.optimizer.search import QUESTION_WORK
-from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
 from planner.schema.analysis import RowStatus

@@ -25,10 +25,10 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
 from planner.inputs import Change, Inputs, applied
 from planner.limits import BY_NAME
+from planner.optimizer.alternatives import bounds_with, fitted
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import bounds_with, fitted
 from planner.schema.analysis import BreakEven, Forced, Item, ItemKind, WhyNot
 from planner.schema.plan import Plan
 

@@ -116,7 +116,7 @@ def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path
     for command in ("verify", "simulate"):
         done = ran(command, str(path))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert f"x.plan.json:{at + 2}: duplicate key 'quantity'" in done.err
+        assert "x.plan.json: duplicate key 'quantity'" in done.err
 
 
 def test_a_file_cut_off_names_its_line(file: Path, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from math import exp
 from typing import Any
 
-from planner.commands.deliver import shown_study
 from planner.library import SweepTable
 from planner.report.blocks import Chart
 from planner.report.page import report as page
+from planner.results import shown_study
 from planner.schema.analysis import (
     CandidatePlan,
     Column,
