@@ -11,7 +11,6 @@ from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
-from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.operation import (
     BulkPlan,
@@ -25,9 +24,7 @@ from planner.schema.operation import (
     WayPlan,
 )
 from planner.sizing import goodput, two_levels
-from planner.sizing.availability import units_out
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
-from planner.sizing.facility import HOURS_PER_YEAR
 
 DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
 
@@ -202,12 +199,6 @@ def _repair(case: Case, run: Run) -> Repair | None:
         return None
     way = case.in_use(run.used, run.ways)[0][1]
     unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
-    gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
-    shrunk = operate.shrunk_of(case, run)
-    out = None if unit.in_rack else units_out(run.spares, load)
-    if shrunk is not None:
-        out = shrunk.units_out
-    kept_gpus = run.useful_gpus / (1.0 - run.waiting)
     return Repair(
         unit=unit.name,
         unit_gpus=unit.gpus,
@@ -219,30 +210,19 @@ def _repair(case: Case, run: Run) -> Repair | None:
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - run.waiting,
-        units_out=out,
-        waiting_h_per_year=HOURS_PER_YEAR * run.waiting,
-        next_spare_gpus=None if unit.in_rack else kept_gpus * gained,
         shrunk=_shrunk(case, run, way),
     )
 
 
 def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
     """Operation with fewer replicas; None where the job waits."""
-    repair = case.job.repair
-    shrunk = operate.shrunk_of(case, run)
-    if shrunk is None or repair is None:
+    found = operate.shrunk_of(case, run)
+    if found is None:
         return None
-    restarts = operate.restarts(case.job, run)
-    planned = shrunk.planned(restarts, run.interval_s, run.mtti_s)
     return ShrunkPlan(
-        running=1.0 - shrunk.idle,
-        failing=shrunk.failing,
+        running=float(found.running[0]),
+        failing=float(found.failing[0]),
         least_replicas=way.least_running,
-        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
-        restart_s=restarts.grow_s + restarts.more_s,
-        short_h_per_year=shrunk.short * HOURS_PER_YEAR,
-        stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
-        late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
     )
 
 
@@ -323,14 +303,7 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row, option, job = choice.point, choice.measured, choice.option, inputs.problem.job
     item, rest = inputs.item(system.id), dict[str, Any]()
     if row is not None:
-        rest = {
-            "rate_tflops": row.rate_tflops,
-            "rate_low_tflops": row.low_tflops,
-            "rate_high_tflops": row.high_tflops,
-            "rate_gpus": row.gpus,
-            "rate_source": _title(inputs, item, row.source),
-            "rate_note": row.note,
-        }
+        rest = {"rate_tflops": row.rate_tflops, "rate_gpus": row.gpus}
     if option is not None:
         rest |= {name: getattr(option, name) for name in DEGREES}
         rest["option_factor"] = option.factor
@@ -342,11 +315,5 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_cap=point.gpu_cap,
         power_share=point.power,
         throughput=point.throughput,
-        curve=None if point.source is None else _title(inputs, item, point.source),
         **rest,
     )
-
-
-def _title(inputs: Inputs, item: Item, source: str) -> str:
-    known = inputs.item_sources.get(item.id, {}).get(source)
-    return source if known is None else known.title
