@@ -74,7 +74,6 @@ def solve(
     relaxed: bool = False,
     known: float | None = None,
     start: Mapping[str, float] | None = None,
-    same: Mapping[str, str] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
@@ -89,7 +88,6 @@ def solve(
         known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
-        same: variables that have the value of another one, by name; CBC does without.
         stop: whether to end as at a time limit, asked again and again by HiGHS.
 
     Raises:
@@ -102,7 +100,7 @@ def solve(
         return Solved("limit")
     if solver == "cbc":
         return _cbc(problem, gap, limit_s, tolerance, presolve=presolve, relaxed=relaxed)
-    arrays = _Arrays(problem, known, same or {}, relaxed=relaxed)
+    arrays = _Arrays(problem, known, relaxed=relaxed)
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
@@ -211,17 +209,12 @@ class _Arrays:
 
     Args:
         known: an objective that solutions reach nearly, as a row.
-        same: variables that have the value of another one.
         relaxed: whether fractions will do.
     """
 
-    def __init__(
-        self, problem: Any, known: float | None, same: Mapping[str, str], *, relaxed: bool
-    ) -> None:
-        self.same, everything, rows = same, problem.variables(), problem.constraints()
-        self.variables = variables = [v for v in everything if v.name not in same]
-        column_of = {variable.name: column for column, variable in enumerate(variables)}
-        index = {v: column_of[same.get(v.name, v.name)] for v in everything}
+    def __init__(self, problem: Any, known: float | None, *, relaxed: bool) -> None:
+        self.variables = variables = problem.variables()
+        index, rows = {v: column for column, v in enumerate(variables)}, problem.constraints()
         costs = np.zeros(len(variables))
         for variable, factor in problem.objective.items():
             costs[index[variable]] += factor
@@ -242,12 +235,8 @@ class _Arrays:
             lp.integrality_ = [kinds.kInteger if each else kinds.kContinuous for each in whole]
         starts, columns, factors = [0], list[int](), list[float]()
         for row in rows:
-            terms: dict[int, float] = {}
-            for variable, factor in row.items():
-                column = index[variable]
-                terms[column] = terms.get(column, 0.0) + factor
-            columns += terms.keys()
-            factors += terms.values()
+            columns += [index[variable] for variable in row]
+            factors += row.values()
             starts.append(len(columns))
         lows = [_end(row.getLb(), -1) for row in rows]
         highs = [_end(row.getUb(), 1) for row in rows]
@@ -292,7 +281,6 @@ class _Arrays:
             return Solved("optimal" if ended else "limit", bound=proven)
         found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
         values = {v.name: n for v, n in zip(self.variables, found.tolist(), strict=True)}
-        values |= {name: values[other] for name, other in self.same.items()}
         objective = info.objective_function_value / self.scale
         return Solved("optimal" if ended else "limit", objective, proven, values)
 
