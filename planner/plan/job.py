@@ -23,7 +23,7 @@ from planner.schema.operation import (
     ShrunkPlan,
     WayPlan,
 )
-from planner.sizing import goodput, two_levels
+from planner.sizing import goodput
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
 
 DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
@@ -130,10 +130,10 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
 
 
 def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """Time lost by cause, and the error of goodput under a slowdown (not known with two levels)."""
-    job, understated = case.job, 0.0
+    """Time lost by cause."""
+    job = case.job
     if run.mode == "local":
-        parts = two_levels.loss(operate.on_two_levels(job, run), run.waiting)
+        parts = goodput.two_level_loss(operate.on_two_levels(job, run), run.waiting)
     else:
         parts = goodput.goodput_loss(
             run.interval_s,
@@ -146,13 +146,7 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
             run.kept_by_swaps,
             run.waiting,
         )
-        recovery_s = job.restart_s + run.restore_s
-        understated = goodput.understated_goodput(
-            run.interval_s, run.drain_s, recovery_s, run.mtti_s, slowdown
-        )
-    running = run.kept_by_swaps * (1.0 - run.waiting)
     return {
-        "goodput_understated": running * understated * job.progress,
         "loss": Loss(**vars(parts), other=run.goodput * job.lost_time_share / job.progress),
         "lost_time": job.lost_time_share,
     }
@@ -179,7 +173,7 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
                 share=share,
                 recovers=stated.recovers[name],
                 level="local"
-                if two_levels.survives(stated.recovers[name], stated.copies)
+                if goodput.survives(stated.recovers[name], stated.copies)
                 else "remote",
             )
             for name, share in inputs.problem.job.failure_shares.items()

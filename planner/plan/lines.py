@@ -14,7 +14,7 @@ from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
 from planner.case.model import Companion
 from planner.case.resolve import unwanted
-from planner.figures import STATED
+from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
@@ -25,7 +25,6 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
-from planner.sizing.facility import heat_btu_per_h
 
 SECTIONS: dict[str, Section] = {
     "gpu_system": "Compute",
@@ -110,7 +109,7 @@ def _line_at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line
     most_kw, typical_kw = share * rated_kw, line.unit_typical_power_kw
     one = {
         "it_power_kw": most_kw,
-        "heat_btu_per_h": heat_btu_per_h(most_kw),
+        "heat_btu_per_h": most_kw * BTU_PER_H_PER_KW,
         "typical_power_kw": most_kw if typical_kw is None else min(typical_kw, most_kw),
     }
     for name, row in STATED.items():
@@ -240,7 +239,7 @@ def _unit_figures(item: Item, inputs: Inputs) -> dict[str, float | None]:
     power = figures.it_power_kw(item, inputs)
     return {
         "it_power_kw": power,
-        "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
+        "heat_btu_per_h": None if power is None else power * BTU_PER_H_PER_KW,
         "typical_power_kw": figures.typical_power_kw(item, inputs),
         **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
     }
@@ -393,7 +392,7 @@ def totals(
         it_power_kw=power,
         facility_power_kw=_sum(line.facility_power_kw for line in lines),
         typical_power_kw=_sum(line.typical_power_kw for line in lines),
-        heat_btu_per_h=None if power is None else heat_btu_per_h(power),
+        heat_btu_per_h=None if power is None else power * BTU_PER_H_PER_KW,
         heat_air_kw=None if power is None else power - liquid,
         heat_liquid_kw=None if power is None else liquid,
         racks=round(spent["racks"]) if placed else None,
