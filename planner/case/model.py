@@ -329,10 +329,9 @@ class Rates:
 
 @dataclass(frozen=True)
 class Split:
-    """No vendor has more than a share of the weighted units of a category."""
+    """No vendor has more than a share of the units of a category; ids of items by vendor."""
 
-    weights: tuple[tuple[str, float], ...]
-    vendors: tuple[tuple[str, tuple[str, ...]], ...]
+    vendors: tuple[tuple[str, ...], ...]
     max_share: float
 
 
