@@ -25,15 +25,6 @@ class Loss(PlanModel):
     other: Customer[float] = Field(default=0.0, exclude_if=is_empty)
 
 
-class FailureClass(PlanModel):
-    """A class of interruptions: its share of all, and the level the job comes back from."""
-
-    name: str
-    share: Customer[float]
-    recovers: Customer[Literal["yes", "peer", "no"]]
-    level: Customer[Literal["local", "remote"]]
-
-
 class LocalPlan(PlanModel):
     """The local level of checkpoints; of several GPU types in use each figure is the worst."""
 
@@ -42,10 +33,6 @@ class LocalPlan(PlanModel):
     drain_s: Customer[float]
     restart_s: Customer[float]
     remote_share: Customer[float]
-    classes: Customer[tuple[FailureClass, ...]]
-    copies: Customer[int]
-    keep: Customer[int]
-    nameplate_write_gb_per_s: Customer[float]
     room_tb: Customer[float]
     capacity_tb: Customer[float]
 
@@ -96,7 +83,6 @@ class WayPlan(PlanModel):
     pipeline: Customer[int | None] = None
     context: Customer[int] = 1
     min_replicas: Customer[int] = 1
-    option_factor: Customer[float] = 1.0
     experts: Customer[int] = Field(default=1, exclude_if=_is_one)
     expert_tensor: Customer[int | None] = Field(default=None, exclude_if=is_none)
     expert_parameters: Customer[float | None] = Field(default=None, exclude_if=is_none)
@@ -114,9 +100,6 @@ class BurstPlan(PlanModel):
 class BulkPlan(PlanModel):
     """The bulk tier beside flash; training data is staged on flash, beside checkpoints."""
 
-    dataset_tb: Customer[float]
-    archives_tb: Customer[float]
-    staged_tb: Customer[float]
     needed_tb: Customer[float]
     usable_tb: Customer[float]
     delivered_read_gb_per_s: Customer[float]
