@@ -22,8 +22,9 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
+from planner.optimizer.objective import needed_products
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.proof import needed_products, prove_again
+from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import exports
@@ -235,7 +236,8 @@ def _bound(
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None
     case = resolve(opened.inputs)
-    case = needed_products(case, _certificate(case, plan)) if plan.jobs else case
+    if plan.jobs:
+        case = needed_products(case, _certificate(case, plan).operation)
     try:
         second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:
