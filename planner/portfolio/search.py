@@ -49,9 +49,8 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES, FOR_MONEY = 0.6, 0.3
-"""Share of the time left for a bound by averaged periods; where money is least the first ends
-sooner, as tangents at its plan lift the next one."""
+FOR_AVERAGES = 0.7
+"""Share of the time left for the bound by averaged periods."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -209,32 +208,23 @@ class Search:
     def _average(
         self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
     ) -> None:
-        """Find a bound by averaged periods, and plans of who runs where in its solution.
-
-        The plans add tangents where systems and shares of plans are, which lift the next bound.
-        """
+        """Find a bound by averaged periods, and a plan of who runs where in its solution."""
         program = self.program
         money = least or program.portfolio.budget.tco_usd is not None
-        for share in (FOR_MONEY if money else FOR_AVERAGES, FOR_AVERAGES):
-            for _ in range(RELAXED):
-                averaged = Averaged(program, starts, money=money)
-                solved = self._ask(averaged.problem, relaxed=True)
-                if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
-                    break
-            start = averaged.start(found.values) if found.values else None
-            solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=share, start=start)
-            found.infeasible = solved.status == "infeasible" and not found.values
-            if solved.bound is not None:
-                found.bound = max(found.bound, solved.bound)
-            if not solved.values or found.gap <= self.gap:
-                return
+        for _ in range(RELAXED):
+            averaged = Averaged(program, starts, money=money)
+            solved = self._ask(averaged.problem, relaxed=True)
+            if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
+                break
+        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
+        if solved.bound is not None:
+            found.bound = solved.bound
+        if solved.values:
             values = averaged.values(solved.values)
             with self._fixed({v: values[v.name] for v in self.skeleton}):
                 self._relaxed(RELAXED)
                 solved = self._solve_with_margin(least=least, share=FOR_COUNTS)
             self._take(found, goal, solved.values, least=least)
-            if found.gap <= self.gap:
-                return
 
     def _solve_with_margin(self, *, least: bool, share: float) -> Solved:
         """Solve the program with floors passed by a margin where money is least."""
