@@ -82,7 +82,7 @@ def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
 
 def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
     """The screen of a plan."""
-    return show(view(plan, full=full), full=True)
+    return show(view(plan, full=full), full=full)
 
 
 def _title(plan: PortfolioPlan) -> str:
@@ -165,8 +165,8 @@ def _runs(plan: PortfolioPlan) -> Table:
         figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
         figures("PFLOP/s", (r.useful_pflops for r in last), 1),
         figures("tokens T", (None if r.tokens is None else r.tokens / 1e12 for r in last), 2),
-        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1),
-        figures("interval s", (r.interval_s for r in last)),
+        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1, detail=True),
+        figures("interval s", (r.interval_s for r in last), detail=True),
     )
     notes = ("Tokens are those trained by the end of the last period of a row.",)
     return Table("Jobs by period", columns, notes=notes, rows="runs")
