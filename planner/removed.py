@@ -29,6 +29,7 @@ SETTINGS = {
     "budget.energy_per_year": _YEARLY,
     "budget.subscriptions_per_year": _YEARLY,
     "budget.support_per_year": _YEARLY,
+    "include": "name the other files under catalogs or prices of the problem",
     "exchange": "state rates of exchange in the problem file",
     "items.beyond": "leave it out; name the cable or module that reaches in the switch's link",
     "items.consumes.design_power": "state the power to plan for as consumes.it_power",

@@ -1,4 +1,4 @@
-"""Catalogs: merged with their includes, items laid over those that they extend, cross-checked."""
+"""Catalogs: merged, items laid over those that they extend, cross-checked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import STATED
 from planner.inputs import Document
-from planner.loader.documents import FileLine, read_with_includes, validated
+from planner.loader.documents import FileLine, read, validated
 from planner.paths import steps_of
 from planner.schema.catalog import (
     Catalog,
@@ -61,12 +60,12 @@ class _Written(NamedTuple):
 
 
 def load_catalogs(files: list[Path]) -> Catalogs:
-    """The merged catalogs of ``files`` and of the files they include.
+    """The merged catalogs of ``files``.
 
     Raises:
         InputError: a file or an item is wrong, or the items do not go together.
     """
-    documents = read_with_includes(files, "catalog", shipped.catalog_files())
+    documents = [read(path, "catalog") for path in dict.fromkeys(files)]
     written = _written_items(documents)
     resolved = {name: _resolved(name, written) for name in written}
     result = Catalogs()
@@ -307,7 +306,7 @@ def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
         yield "a bulk item has no table of sizes", fix, "sizes"
     elif item.family not in known:
         hint = did_you_mean(item.family, known)
-        fix = "list it under families, or include its catalog, as in include: [storage_ddn]"
+        fix = "list it under families, or name its catalog, too"
         yield f"no family '{item.family}'", hint or fix, "family"
 
 

@@ -1,4 +1,4 @@
-"""Files of a problem: read as YAML 1.2 with the line of every key, found with their includes, and
+"""Files of a problem: read as YAML 1.2 with the line of every key, and
 turned into models, with faults at their lines. The only place that reads and writes YAML.
 
 Scanning is libyaml's (through PyYAML); plain scalars are resolved by the core schema of YAML 1.2,
@@ -315,7 +315,7 @@ def _plain(text: str) -> str | float | bool | None:
     return float(text) if _FLOAT.match(text) else text
 
 
-# Files by name, with their includes.
+# Files by name.
 
 
 def find(
@@ -340,34 +340,6 @@ def find(
         fix = fix or f"name a .yaml file, or a shipped one: {', '.join(known)}"
     message = f"no such {what}: '{clip(name, 120)}'"
     raise InputError(Finding("not-found", message, *document.place(path), dotted(path), fix))
-
-
-def read_with_includes(files: list[Path], what: str, known: Mapping[str, Path]) -> list[Document]:
-    """Read the files and their includes, each once.
-
-    Raises:
-        InputError: a file cannot be read, or files include each other in a circle.
-    """
-    seen: dict[Path, Document] = {}
-
-    def visit(path: Path, open_files: tuple[Path, ...], place: FileLine) -> None:
-        real = Path(os.path.realpath(path))  # of links in a circle, too
-        if real in open_files:
-            circle = " -> ".join(shorten_path(p) for p in (*open_files, real))
-            message, fix = f"circular include: {circle}", "remove one of these includes"
-            raise InputError(Finding("circular-include", message, *place, fix=fix))
-        if real in seen:
-            return
-        document = read(path, what)
-        names = document.data.get("include", ())
-        for at, name in enumerate(names if isinstance(names, tuple) else ()):
-            file = find(str(name), known, document, ("include", at), what)
-            visit(file, (*open_files, real), document.place(("include", at)))
-        seen[real] = document
-
-    for path in files:
-        visit(path, (), (shorten_path(path), None))
-    return list(seen.values())
 
 
 # Data as models.

@@ -310,7 +310,6 @@ class PriceBook(Model):
 
     price_book: Text
     currency: Literal["USD"] = "USD"
-    include: tuple[Text, ...] = ()
     notes: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}
     prices: dict[Identifier, Price] = {}

@@ -299,24 +299,10 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
 
 
 WRONG: dict[str, tuple[Call, str]] = {
-    "list of one problem": (lambda _: planner.solve(["small.yaml"]), "found list"),
-    "frame as problem": (lambda frame: planner.explain(frame), "found DataFrame"),
-    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "found DataFrame"),
-    "frame as trace": (lambda frame: planner.characterize(frame), "found DataFrame"),
     "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
-    "nothing": (lambda _: planner.solve(None), "found NoneType"),
-    "number": (lambda _: planner.size(3), "found int 3"),
     "no trace": (lambda _: planner.characterize(), "nothing is given"),
     "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
-    "dict of objects": (lambda frame: planner.load({"name": frame}), "the problem cannot be read"),
-    "dict as plan": (lambda _: planner.write_workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
-    "settings": (lambda _: planner.load("small.yaml", settings=[{"a": 1}]), "found dict"),
-    "number as settings": (lambda _: planner.load("small.yaml", settings=5), "found int 5"),
     "solver": (lambda _: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
-    "gpus": (lambda _: planner.size("small.yaml", gpus="64"), "whole number of GPUs"),
-    "list of scenarios": (
-        lambda _: planner.sweep("small.yaml", scenarios=["a.csv"]), "expected the path of a file"
-    ),
     "example": (lambda _: planner.example(["10MW"]), "no example named"),
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from planner import shipped
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
+from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.portfolio import analysis, views
 from planner.portfolio.check import faults
@@ -30,7 +31,6 @@ from planner.portfolio.plan import solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
 from planner.report.edition import visible
-from planner.sources import is_portfolio
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
 from tests.world.commands import ran

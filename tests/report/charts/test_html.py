@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from planner.commands.deliver import EDITIONS
-from planner.commands.deliver import plan_page as page_of_plan
+from planner.results import EDITIONS
+from planner.results import plan_page as page_of_plan
 from planner.schema.plan import Plan
 from tests.report import studies as samples
 from tests.report.studies import report, storage_frontier, tornado
