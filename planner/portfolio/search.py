@@ -35,6 +35,8 @@ FINE = 1e-4
 OVERSTATED = 1e-9
 NOISE = 5e-7
 """So much overstated, where tangents change nothing more, is the solver's tolerance."""
+STALLED = 1e-4
+"""A bound that rises by less than this share needs no more tangents before whole numbers."""
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
 FOR_WORK, FOR_THE_END = 0.75, 0.08
@@ -211,11 +213,15 @@ class Search:
         """Find a bound by averaged periods, and a plan of who runs where in its solution."""
         program = self.program
         money = least or program.portfolio.budget.tco_usd is not None
+        before = -math.inf
         for _ in range(RELAXED):
             averaged = Averaged(program, starts, money=money)
             solved = self._ask(averaged.problem, relaxed=True)
-            if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
+            worst = self._tighten(averaged.values(solved.values)) if solved.values else 0.0
+            now = solved.objective or 0.0
+            if worst < 1e-3 or now - before <= STALLED * abs(now):
                 break
+            before = now
         solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
