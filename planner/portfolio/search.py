@@ -328,19 +328,15 @@ class Search:
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
         """The cheapest plan that does as much work.
 
-        Of a large one GPU systems stay at first, then who runs where does; last all is free, so
-        that no type stays that another does the same work for less.
+        Of a large one who runs where stays at first; last all is free, so that no type stays that
+        another does the same work for less.
         """
-        held: list[tuple[Any, ...]] = [()]
-        if self.large:
-            systems = [*self.program.gpu_systems(), *(run.systems for run in self.program.runs)]
-            held = [(*self.skeleton, *systems), tuple(self.skeleton), ()]
         whole = self.deadline
-        for number, kept in enumerate(held, 1):
-            self.deadline = whole if number == len(held) else self._until(0.5)
+        for kept in (self.skeleton, []) if self.large else ([],):
+            self.deadline = self._until(0.5) if kept else whole
             with self._fixed({v: values[v.name] for v in kept}):
                 values = self._best(self.program.total_capex, values, least=True).values or values
-            self.deadline = whole
+        self.deadline = whole
         return values
 
     def _most_work(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
