@@ -21,7 +21,7 @@ from planner.schema.bill import Bill
 from planner.schema.plan import Plan
 from planner.verifier import recheck
 from tests.bad_input.conftest import Answer, HallRunner, run, run_in_hall
-from tests.report.leaks import opened
+from tests.report.hostile import opened
 from tests.workbook.conftest import written
 from tests.world.files import BOOK, CATALOG, PROBLEM, SOLVE
 from tests.world.files import changed as edited
