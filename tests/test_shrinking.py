@@ -15,7 +15,7 @@ from planner.inputs import Inputs
 from planner.optimizer.goodput import Shrunk, Units
 from planner.schema.operation import ShrunkPlan
 from planner.schema.plan import Plan
-from planner.sizing.availability import Restarts
+from planner.sizing.goodput import Restarts
 from tests.test_repair import asked
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request

@@ -202,7 +202,7 @@ def uncertain() -> Uncertain:
             _outcome("interval_s", "checkpoint interval", "s", 662.0, 0.19),
         ),
         candidates=tuple(
-            CandidatePlan(name=name, nominal=name == "nominal", counts={SYSTEM: n, STORE: 115 - n},
+            CandidatePlan(name=name, counts={SYSTEM: n, STORE: 115 - n},
                           best_in=best_in, feasible=feasible, mean=70.0 * n, worst=worst,
                           mean_regret=mean, most_regret=most)
             for name, n, best_in, feasible, worst, mean, most in plans

@@ -10,28 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.availability import (
-    in_rack_waiting,
-    most_spares,
-    repair_load,
-    waiting,
-    waiting_odds,
-)
 from planner.sizing.goodput import (
     FAILURES_PER_GPU_DAY,
+    TwoLevels,
     best_interval_s,
+    derived_stall_s,
     exact_period_s,
     goodput,
     goodput_loss,
-    mtti_s,
-    understated_goodput,
-)
-from planner.sizing.two_levels import (
-    TwoLevels,
-    derived_stall_s,
+    in_rack_waiting,
     local_part_gb,
-    loss,
+    most_spares,
+    mtti_s,
     remote_share,
+    repair_load,
+    two_level_loss,
+    waiting,
+    waiting_odds,
 )
 from planner.verifier.physics import waiting_share
 
@@ -119,14 +114,6 @@ def test_clamped_interval_beats_a_grid_between_the_bounds(
         assert top >= goodput(other, stall, 10, 600, mtti) * (1 - 1e-12)
 
 
-def test_what_a_slowdown_understates_by_hand() -> None:
-    """Slowed by half for 200 s, once per 10,000 s, kept with exp(-(600 + 2,000 + 200)/10,000)."""
-    missed = understated_goodput(2_000, 200, 600, 10_000, 0.5)
-    assert missed == pytest.approx(0.5 * 200 / 10_000 * math.exp(-0.28), rel=1e-12)
-    assert understated_goodput(2_000, 200, 600, 10_000) == 0.0
-    assert understated_goodput(2_000, 0, 600, 10_000, 0.5) == 0.0
-
-
 # Two levels of checkpoints: known answers, published overheads, what takes which time.
 
 
@@ -135,7 +122,7 @@ DAILY = TwoLevels(180, 4, 0.5, 3, 70, 120, 610, 0, 43_649, 0.1)
 
 
 def kept_by(levels: TwoLevels) -> float:
-    return 1.0 - loss(levels).total
+    return 1.0 - two_level_loss(levels).total
 
 
 @pytest.mark.parametrize(("levels", "kept"), [(HOURLY, 0.898107), (DAILY, 0.990470)])
@@ -164,15 +151,15 @@ def test_published_two_level_overheads(
 
 def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
-    parts = loss(levels)
+    parts = two_level_loss(levels)
     assert min(share for cause, share in vars(parts).items() if cause != "waiting") > 0
     swapped = replace(levels, hardware_share=0.8, swap_s=200)
-    mended = loss(swapped, waiting=0.05)
+    mended = two_level_loss(swapped, waiting=0.05)
     assert mended.total == pytest.approx(1 - kept_by(swapped) * 0.95, rel=1e-12)
     assert mended.waiting > 0 and mended.restart > parts.restart
-    assert loss(replace(levels, restore_s=0)).restore == 0
-    assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
-    assert loss(replace(levels, stall_s=121)).total == 1
+    assert two_level_loss(replace(levels, restore_s=0)).restore == 0
+    assert two_level_loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
+    assert two_level_loss(replace(levels, stall_s=121)).total == 1
 
 
 def test_what_needs_the_remote_level() -> None:
