@@ -14,7 +14,7 @@ from planner.analysis import sweep
 from planner.analysis import variants as solving
 from planner.analysis.request import SweepOptions
 from planner.analysis.sweep import Row
-from planner.analysis.variants import FIELDS, Scenario, groups
+from planner.analysis.variants import FIELDS, Scenario
 from planner.case import resolve
 from planner.case.resolve import limit_at, limits_of
 from planner.errors import InputError, VerificationError
@@ -134,19 +134,6 @@ def test_most_rows_of_a_fine_sweep_are_proven_by_others() -> None:
     assert len(reused) >= 80
     for place in (0, 33, 66, 99):
         check(inputs, scenarios[place], rows[place], 1e-3)
-
-
-def test_scenarios_that_differ_in_more_than_limits_are_apart() -> None:
-    power, pue = "site.facility_power", "site.pue"
-    made = [
-        Scenario(n, (Change(power, 100.0 + n, ""), Change(pue, 1.1 + 0.1 * (n % 2), "")))
-        for n in range(6)
-    ]
-    found = groups(made)
-    assert [len(group.scenarios) for group in found] == [3, 3]
-    assert all(group.paths == (power,) for group in found)
-    off = groups([Scenario(0, (Change(power, None, ""),)), Scenario(1, (Change(power, 5.0, ""),))])
-    assert len(off) == 2, "a limit that is not given is another problem"
 
 
 @pytest.mark.exhaustive(keep=3, most=6)

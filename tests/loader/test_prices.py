@@ -205,14 +205,6 @@ def test_stated_support_takes_the_place_of_the_one_below(
     assert solve(path, explain=False).status == "optimal"
 
 
-def test_each_stated_term_counts_alone(tmp_path: Path) -> None:
-    entry = ", lead_time: 3 weeks, pack: 1, min_order: 0, stock: 7, per_year: 0 USD"
-    price = loaded(tmp_path, entry).prices["gpu_box"]
-    assert (price.lead_time, price.pack, price.min_order, price.stock) == ("3 weeks", 1, 0, 7)
-    assert price.per_year_usd == 0.0
-    assert price.support_per_year is not None
-
-
 def test_terms_are_kept_over_several_books(tmp_path: Path) -> None:
     inputs = loaded(tmp_path, ", support_per_year: 500 USD", ", lead_time: 2 weeks", "")
     price = inputs.prices["gpu_box"]

@@ -17,13 +17,11 @@ from planner.case.figures import (
 )
 from planner.case.items import BillItem, System
 from planner.case.job import Way
-from planner.case.model import Case
-from planner.case.ways import ways_in_plan
 from planner.currency import USD, discounted_years
 from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.infeasible import explain
-from planner.optimizer.bill import Numbers, bill
+from planner.optimizer.bill import Numbers
 from planner.optimizer.optimise import optimise
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses
@@ -33,7 +31,7 @@ from planner.schema.prices import Discount, Price
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request, gpu_system, price, store
+from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import solve
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
@@ -172,79 +170,7 @@ def test_net_price_and_support_are_in_cents() -> None:
     assert support_usd_per_year(ITEM, fixed, discounts, USD) == 123.46
 
 
-def check_money(case: Case, plan: Plan) -> None:
-    """Compare a plan's money with the bill of its purchase."""
-    totals = plan.totals
-    assert totals is not None
-    lines = {line.sku: line.working for line in plan.lines if line.parent is None}
-    units = {offer.id: lines.get(offer.id, 0) for offer in case.offers()}
-    spent = bill(case, units, ways_in_plan(case, plan))
-    assert spent["capex_usd"] == pytest.approx(totals.capex_usd, rel=1e-9)
-    if totals.it_power_kw is not None:
-        assert spent["it_power_kw"] == pytest.approx(totals.it_power_kw, rel=1e-9)
-    if totals.tco_usd is not None:
-        assert spent["tco_usd"] == pytest.approx(totals.tco_usd, rel=1e-9)
-    reported = {"cost": totals.capex_usd, "tco": totals.tco_usd, "power": totals.it_power_kw}
-    if plan.objective.name in reported:
-        assert plan.objective.value == pytest.approx(reported[plan.objective.name], rel=1e-9)
-
-
-def test_installed_units_cost_energy_only() -> None:
-    request = Request(minimize="tco")
-    request.prices["gpu"] = price("100000.01", support_per_year="10 %")
-    request.more |= {
-        "items": {"gpu": {"installed": 2}},
-        "term": {"years": 3, "electricity": "0.1 USD/kWh"},
-    }
-    request.job["gpus"] = {"min": 24}
-    inputs = inputs_of(request.case())
-    plan = solve(inputs, explain=False)
-    check_money(resolve(inputs), plan)
-    assert plan.totals is not None
-    assert plan.totals.capex_usd == pytest.approx(100_000.01 + 2 * 10_000)
-    assert plan.totals.support_usd_per_year == pytest.approx(10_000.0)
-    energy = (3 * 10 + 2 * 5) * 1.25 * 8760 * 0.1
-    assert plan.totals.energy_usd_per_year == pytest.approx(energy)
-
-
 # What the buyer wants of vendors and of money per useful work.
-
-
-def rivals(**objective: str) -> Request:
-    """Return a request with a second GPU system and a second store, both of Gamma, both dearer."""
-    request = Request(**objective)
-    request.items += [gpu_system("other", 8, "12 kW"), store("vault", "safe", draw="6 kW")]
-    request.items[2]["vendor"] = request.items[3]["vendor"] = "Gamma"
-    request.families.append({"id": "safe", "vendor": "Gamma", "name": "safe"})
-    request.prices |= {"other": price("110000"), "vault": price("15000")}
-    request.site["it_power"] = "60 kW"
-    return request
-
-
-def plan_of(request: Request) -> Plan:
-    return solve(inputs_of(request.case()))
-
-
-def bill_policies(plan: Plan) -> dict[str, int]:
-    return {line.sku: line.working for line in plan.lines if line.section in {"Compute", "Storage"}}
-
-
-def cheapest(policy: Raw, **storage: Raw) -> Plan:
-    request = rivals(minimize="cost")
-    request.more["policy"] = policy
-    request.job["gpus"] = {"min": 16}
-    request.storage |= storage
-    return plan_of(request)
-
-
-def test_a_required_vendor_sells_something() -> None:
-    assert bill_policies(cheapest({})) == {"gpu": 2, "box": 2}
-    plan = cheapest({"require_vendors": ["Gamma"]})
-    # A store more: two boxes and a vault would be two families, so both stores are vaults; or one
-    # system of Gamma, which the job must use, and so both: 20,000 USD more than the 10,000 here.
-    assert bill_policies(plan) == {"gpu": 2, "vault": 2}
-    (limit,) = (limit for limit in plan.limits if limit.name == "require_vendor.0")
-    assert (limit.value, limit.sense, limit.limit, limit.unit) == (2, ">=", 1, "units")
 
 
 def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
