@@ -11,7 +11,6 @@ from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
-from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.operation import (
     BulkPlan,
@@ -297,6 +296,8 @@ def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row, option, job = choice.point, choice.measured, choice.option, inputs.problem.job
     item, rest = inputs.item(system.id), dict[str, Any]()
+    if row is not None:
+        rest = {"rate_tflops": row.rate_tflops, "rate_gpus": row.gpus}
     if option is not None:
         rest |= {name: getattr(option, name) for name in DEGREES}
         rest["option_factor"] = option.factor
@@ -308,12 +309,5 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_cap=point.gpu_cap,
         power_share=point.power,
         throughput=point.throughput,
-        rate_tflops=None if row is None else row.rate_tflops,
-        rate_gpus=None if row is None else row.gpus,
         **rest,
     )
-
-
-def _title(inputs: Inputs, item: Item, source: str) -> str:
-    known = inputs.item_sources.get(item.id, {}).get(source)
-    return source if known is None else known.title
