@@ -238,8 +238,9 @@ def test_draws_reach_what_they_are_for() -> None:
     assert tight >= {"bulk_capacity", "bulk_read"}
     found = [plan for _, plan in all_drawn("bursts") if plan.jobs]
     pairs = [(plan.jobs[0], burst) for plan in found if (burst := plan.jobs[0].burst) is not None]
-    fits = {job.delivered_write_gb_per_s > 0.99 * each.delivered_write_gb_per_s
-            for job, each in pairs}  # fmt: skip
+    fits = {
+        job.delivered_write_gb_per_s > 0.99 * each.delivered_write_gb_per_s for job, each in pairs
+    }
     assert fits == {True, False}
     assert "burst_recovery" in {x.name for plan in found for x in plan.limits if x.binding}
 
