@@ -87,33 +87,13 @@ class View(NamedTuple):
     table: str = ""
 
 
-def _always(_: object) -> str:
-    return "optimal"
-
-
-def _worst(statuses: Collection[str]) -> str:
-    return next((name for name in ("failed", "no_solution", "feasible") if name in statuses), "")
-
-
-def _sides_ended(found: Comparison) -> str:
-    planned = any(side.status in ("optimal", "feasible") for side in found.sides)
-    return "optimal" if planned else "infeasible"
-
-
-def _rules_ended(found: RulesTable) -> str:
-    return next((row.status or "infeasible" for row in found.rows if row.own), "optimal")
-
-
-def _audit_ended(found: Audit) -> str:
-    return "infeasible" if found.breaches or found.edited is None else "optimal"
-
-
-def _verification_ended(found: Verification) -> str:
-    return "infeasible" if found.result == "fails" else "optimal"
+def _ended_if(holds: object) -> str:
+    return "optimal" if holds else "infeasible"
 
 
 def _sweep_ended(found: Sweep) -> str:
-    return _worst([name for name, count in found.statuses.items() if count]) or "optimal"
+    worst = ("failed", "no_solution", "feasible")
+    return next((name for name in worst if found.statuses.get(name)), "optimal")
 
 
 def _tornado_ended(found: Tornado) -> str:
@@ -121,31 +101,48 @@ def _tornado_ended(found: Tornado) -> str:
     return "failed" if "failed" in ends else found.status
 
 
-def _uncertain_ended(found: Uncertain) -> str:
-    return "failed" if found.statuses.get("failed") else found.status
-
-
 VIEWS: dict[type[Any], View] = {
-    Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
-    RulesTable: View("rules", comparison.rules, None, _rules_ended),
+    Comparison: View(
+        "comparison",
+        comparison.view,
+        ended=lambda found: _ended_if({s.status for s in found.sides} & {"optimal", "feasible"}),
+        table="figures",
+    ),
+    RulesTable: View(
+        "rules",
+        comparison.rules,
+        ended=lambda found: next(
+            (r.status or "infeasible" for r in found.rows if r.own), "optimal"
+        ),
+    ),
     Alternatives: View("alternatives", comparison.alternatives),
-    Audit: View("audit", checks.audit, None, _audit_ended),
-    Verification: View("verification", checks.verification, None, _verification_ended),
-    Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
+    Audit: View(
+        "audit", checks.audit, ended=lambda found: _ended_if(found.edited and not found.breaches)
+    ),
+    Verification: View(
+        "verification",
+        checks.verification,
+        ended=lambda found: _ended_if(found.result != "fails"),
+    ),
+    Explanation: View("explanation", explain.view, ended=lambda found: found.plan.status),
     Sweep: View("sweep", sweep.view, sweep.charts, _sweep_ended, "table"),
     Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
     Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _tornado_ended),
-    Uncertain: View("uncertain", sensitivity.uncertain, None, _uncertain_ended, "outcomes"),
+    Uncertain: View(
+        "uncertain",
+        sensitivity.uncertain,
+        ended=lambda found: "failed" if found.statuses.get("failed") else found.status,
+        table="outcomes",
+    ),
     Bids: View("bids", comparison.bids, table="bids"),
     Characterization: View(
         "characterization",
         telemetry.view,
-        None,
-        lambda found: "optimal" if found.jobs else "no_solution",
-        "jobs",
+        ended=lambda found: "optimal" if found.jobs else "no_solution",
+        table="jobs",
     ),
-    Simulation: View("simulation", checks.simulation, None, _always),
-    SizeReport: View("size", checks.size, None, _always, "rules"),
+    Simulation: View("simulation", checks.simulation, ended=lambda _: "optimal"),
+    SizeReport: View("size", checks.size, ended=lambda _: "optimal", table="rules"),
     Plan: View("plan", plan_view.no_plan, table="lines"),
 }
 
@@ -211,18 +208,15 @@ def html(result: Any) -> str:
         blocks = blocks_of(result)
         title = next((each.text for each in blocks if isinstance(each, Heading)), "")
         blocks = [each for each in blocks if not isinstance(each, Heading)]
-    head = f"<h3>{escape(clean(title, limit=None))}</h3>"
-    return "\n".join([head, fragment(blocks), *map(_picture, charts_of(result))])
+    found = [f"<h3>{escape(clean(title, limit=None))}</h3>", fragment(blocks)]
+    for chart in charts_of(result):
+        if chart.panels:
+            from planner.report.picture import png
 
-
-def _picture(chart: Any) -> str:
-    from planner.report.picture import png
-
-    if not chart.panels:
-        return ""
-    data = base64.b64encode(png(chart)).decode()
-    words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
-    return f'<img alt="{words}" src="data:image/png;base64,{data}" width="800">'
+            data = base64.b64encode(png(chart)).decode()
+            words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
+            found.append(f'<img alt="{words}" src="data:image/png;base64,{data}" width="800">')
+    return "\n".join(found)
 
 
 def frame(result: Any, part: str = "") -> pd.DataFrame:
