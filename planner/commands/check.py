@@ -339,16 +339,14 @@ def _with_plain_names(schema: dict[str, Any]) -> dict[str, Any]:
                 waiting.append(parts[name])
     generic = [name for name in names if "__" in name]
     plain = {name: f"Figure{number}" for number, name in enumerate(generic, start=1)}
-    text = re.sub(
-        r'"#/\$defs/([^"]+)"',
-        lambda ref: f'"#/$defs/{plain.get(ref[1], ref[1])}"',
-        json.dumps(schema),
+    named: dict[str, Any] = json.loads(
+        re.sub(
+            r'"(#/\$defs/)?(\w+__\w*)"',
+            lambda found: f'"{found[1] or ""}{plain.get(found[2], found[2])}"',
+            json.dumps(schema),
+        )
     )
-    named = json.loads(text)
-    if parts:
-        renamed = {plain.get(name, name): part for name, part in named["$defs"].items()}
-        named["$defs"] = dict(sorted(renamed.items()))
-    return dict(named)
+    return named | ({"$defs": dict(sorted(named["$defs"].items()))} if parts else {})
 
 
 def _build_parts(model: type[Model]) -> None:
