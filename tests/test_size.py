@@ -102,7 +102,7 @@ def test_clients_limit_what_appliances_can_do(seed: Path) -> None:
     assert rule(found, "demand law").write_demand_gb_per_s == pytest.approx(460.0)
     plain = appliance(found, "demand law")
     assert (plain.units, plain.reason) == (None, "the GPU systems write at most 273 GB/s")
-    assert any("writing 460 GB/s, more than the 273 GB/s" in note for note in found.notes)
+    assert any("writing needs 460 GB/s" in note for note in found.notes)
     hybrid = appliance(found, "demand law", "ddn_ai400x2_hybrid_io")  # 464 GB/s
     assert hybrid.units == 8
 
