@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime, time
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -28,7 +28,6 @@ from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, restated, restated_columns
 from planner.report.page import ShownStudy, fragment, plan_sections, report
 from planner.report.screen import show
-from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
 from planner.report.views import plan as plan_view
 from planner.report.words import clean, listed
 from planner.schema import Prices, Record
@@ -87,6 +86,9 @@ class View(NamedTuple):
     table: str = ""
 
 
+_PLAN = View("plan", plan_view.no_plan, table="lines")
+
+
 def _ended_if(holds: object) -> str:
     return "optimal" if holds else "infeasible"
 
@@ -101,55 +103,66 @@ def _tornado_ended(found: Tornado) -> str:
     return "failed" if "failed" in ends else found.status
 
 
-VIEWS: dict[type[Any], View] = {
-    Comparison: View(
-        "comparison",
-        comparison.view,
-        ended=lambda found: _ended_if({s.status for s in found.sides} & {"optimal", "feasible"}),
-        table="figures",
-    ),
-    RulesTable: View(
-        "rules",
-        comparison.rules,
-        ended=lambda found: next(
-            (r.status or "infeasible" for r in found.rows if r.own), "optimal"
+@cache
+def views() -> dict[type[Any], View]:
+    """The view of every kind of record; imported here, since solving shows plans alone."""
+    from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
+
+    return {
+        Comparison: View(
+            "comparison",
+            comparison.view,
+            ended=lambda found: _ended_if(
+                {s.status for s in found.sides} & {"optimal", "feasible"}
+            ),
+            table="figures",
         ),
-    ),
-    Alternatives: View("alternatives", comparison.alternatives),
-    Audit: View(
-        "audit", checks.audit, ended=lambda found: _ended_if(found.edited and not found.breaches)
-    ),
-    Verification: View(
-        "verification",
-        checks.verification,
-        ended=lambda found: _ended_if(found.result != "fails"),
-    ),
-    Explanation: View("explanation", explain.view, ended=lambda found: found.plan.status),
-    Sweep: View("sweep", sweep.view, sweep.charts, _sweep_ended, "table"),
-    Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
-    Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _tornado_ended),
-    Uncertain: View(
-        "uncertain",
-        sensitivity.uncertain,
-        ended=lambda found: "failed" if found.statuses.get("failed") else found.status,
-        table="outcomes",
-    ),
-    Bids: View("bids", comparison.bids, table="bids"),
-    Characterization: View(
-        "characterization",
-        telemetry.view,
-        ended=lambda found: "optimal" if found.jobs else "no_solution",
-        table="jobs",
-    ),
-    Simulation: View("simulation", checks.simulation, ended=lambda _: "optimal"),
-    SizeReport: View("size", checks.size, ended=lambda _: "optimal", table="rules"),
-    Plan: View("plan", plan_view.no_plan, table="lines"),
-}
+        RulesTable: View(
+            "rules",
+            comparison.rules,
+            ended=lambda found: next(
+                (r.status or "infeasible" for r in found.rows if r.own), "optimal"
+            ),
+        ),
+        Alternatives: View("alternatives", comparison.alternatives),
+        Audit: View(
+            "audit",
+            checks.audit,
+            ended=lambda found: _ended_if(found.edited and not found.breaches),
+        ),
+        Verification: View(
+            "verification",
+            checks.verification,
+            ended=lambda found: _ended_if(found.result != "fails"),
+        ),
+        Explanation: View("explanation", explain.view, ended=lambda found: found.plan.status),
+        Sweep: View("sweep", sweep.view, sweep.charts, _sweep_ended, "table"),
+        Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
+        Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _tornado_ended),
+        Uncertain: View(
+            "uncertain",
+            sensitivity.uncertain,
+            ended=lambda found: "failed" if found.statuses.get("failed") else found.status,
+            table="outcomes",
+        ),
+        Bids: View("bids", comparison.bids, table="bids"),
+        Characterization: View(
+            "characterization",
+            telemetry.view,
+            ended=lambda found: "optimal" if found.jobs else "no_solution",
+            table="jobs",
+        ),
+        Simulation: View("simulation", checks.simulation, ended=lambda _: "optimal"),
+        SizeReport: View("size", checks.size, ended=lambda _: "optimal", table="rules"),
+    }
 
 
 def view_of(record: object) -> View:
     """The view of a record."""
-    return next(VIEWS[kind] for kind in type(record).__mro__ if kind in VIEWS)
+    if isinstance(record, Plan):
+        return _PLAN
+    known = views()
+    return next(known[kind] for kind in type(record).__mro__ if kind in known)
 
 
 def as_json(record: Any) -> str:
@@ -409,12 +422,13 @@ def write_files(target: Target, *records: Any) -> None:
 def _sweep_files(record: Any, file: Callable[[str], Path]) -> dict[Path, bytes]:
     """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
     from planner.report.exports import write_files as write_rows
+    from planner.report.views.sweep import page
 
     tables = file("sweep.parquet"), file("sweep.csv")
     write_rows(*tables, record.columns, record.types, record.table)
     stated, beside = _in_currency(record, MOST_ROWS)
     try:
-        return {file("sweep.html"): sweep.page(stated, beside["rows"], record.start)}
+        return {file("sweep.html"): page(stated, beside["rows"], record.start)}
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return {}

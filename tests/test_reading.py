@@ -10,7 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.plan import LimitReport, Plan
-from planner.size import size_report
+from planner.size_report import size_report
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels

@@ -8,7 +8,7 @@ import pytest
 from planner.errors import InputError
 from planner.loader import load
 from planner.schema.operation import ApplianceRow, RuleRow, SizeReport
-from planner.size import size_report
+from planner.size_report import size_report
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, store
 from tests.world.solved import DENSE_HALL

@@ -359,7 +359,7 @@ def _build_parts(model: type[Model]) -> None:
 def _schemas() -> dict[str, type[BaseModel]]:
     """The records by their name, imported when a schema is asked for."""
     from planner.portfolio.schema import Portfolio, PortfolioPlan
-    from planner.results import VIEWS
+    from planner.results import views
     from planner.schema.bill import Bill, Quote, QuoteMap
     from planner.schema.catalog import Catalog
     from planner.schema.plan import Plan
@@ -375,5 +375,5 @@ def _schemas() -> dict[str, type[BaseModel]]:
         "bill": Bill,
         "quote": Quote,
         "quote-map": QuoteMap,
-        **{view.name: record for record, view in VIEWS.items()},
+        **{view.name: record for record, view in views().items()},
     }
