@@ -26,7 +26,6 @@ from planner.errors import Finding, InputError, StoppedError
 from planner.loader.prices import today
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, restated, restated_columns
-from planner.report.page import ShownStudy, fragment, plan_sections, report
 from planner.report.screen import show
 from planner.report.views import plan as plan_view
 from planner.report.words import clean, listed
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from planner.analysis.verification import PlanFile
+    from planner.report.page import ShownStudy
     from planner.workbook.book import Book
 
 EXIT_CODES = {
@@ -214,6 +214,8 @@ def text(result: Any, *, full: bool = False, styled: bool = False, **options: An
 
 def html(result: Any) -> str:
     """A result as a page of a notebook: title, tables, charts; no script."""
+    from planner.report.page import fragment, plan_sections
+
     if isinstance(result, Plan):
         title = plan_view.headline(result)
         blocks = [each for _, _, part in plan_sections(restated(result)) for each in part]
@@ -395,6 +397,7 @@ def created_today() -> datetime:
 
 def write_files(target: Target, *records: Any) -> None:
     """Write JSON, pictures, page and workbook of the records of one study."""
+    from planner.report.page import report
     from planner.workbook import tables
 
     contents, sheets = dict[Path, bytes](), list[Any]()
@@ -459,6 +462,8 @@ def _add_sheets(record: Any, book: Book) -> None:
 
 def shown_study(record: Any) -> ShownStudy:
     """A record with its blocks and charts, for a page."""
+    from planner.report.page import ShownStudy
+
     return ShownStudy(tuple(blocks_of(record)), tuple(charts_of(record)))
 
 
@@ -537,6 +542,8 @@ def write_plan(
 
 def plan_page(plan: Plan, edition: Edition) -> bytes:
     """The page of a plan in an edition."""
+    from planner.report.page import report
+
     shown = for_audience(plan, edition.audience, edition.prices)
     return report(shown.problem, shown, ()).encode()
 
