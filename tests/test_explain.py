@@ -153,9 +153,9 @@ def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
 WEIGHT, KEEP, WHY_NOT = "--weight", "--keep", "--why-not"
 USAGE = [
     (WEIGHT, "budget.capx=2", "no limit 'budget.capx'", "'budget.capex'"),
-    (WEIGHT, "budget.capex", "is no weight", "PATH=NUMBER"),
-    (WEIGHT, "budget.capex=0", "is no weight", "above 0"),
-    (WEIGHT, "budget.capex=nan", "is no weight", "above 0"),
+    (WEIGHT, "budget.capex", "'budget.capex' is no weight", "PATH=NUMBER"),
+    (WEIGHT, "budget.capex=0", "'budget.capex=0' is no weight", "above 0"),
+    (WEIGHT, "budget.capex=nan", "'budget.capex=nan' is no weight", "above 0"),
     (KEEP, "budget.capx", "no limit 'budget.capx'", "'budget.capex'"),
     (WHY_NOT, "quick_stor", "quick_stor", "quick_store"),
 ]

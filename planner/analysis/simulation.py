@@ -118,13 +118,7 @@ def run(request: Request, **given: Any) -> Simulation:
         NoPlanError: there is no plan.
     """
     options = SimulationOptions(**given)
-    ((side, plan),) = read_sides(
-        [request.path],
-        settings=request.settings,
-        scenario=request.scenario,
-        options=Options(explain=False),
-        models=request.models,
-    )
+    ((side, plan),) = read_sides(request, Options(explain=False))
     if not plan.jobs:
         why = side.message or plan.status
         raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")

@@ -22,22 +22,16 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
+from planner.optimizer.objective import needed_products
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.proof import needed_products, prove_again
+from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
-from planner.verifier import (
-    faults,
-    origin_faults,
-    program_faults,
-    recheck,
-    unit_faults,
-    unproven_faults,
-)
+from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.version import __version__
 
 _AGAIN = "solve the problem again"
@@ -56,19 +50,14 @@ _NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", 
 
 @dataclass(frozen=True)
 class PlanFile:
-    """A plan and what it was made from, as a file holds them; ``changed`` are the parts that are
+    """A plan and what it was made from, as a file holds them; ``changes`` name the parts that are
     not as planner wrote them."""
 
     name: str
     plan: Plan
     inputs: Inputs
     carried: str
-    changed: tuple[str, ...]
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The changed parts as findings."""
-        return tuple(f"{p}: not as planner wrote it; the checksum differs" for p in self.changed)
+    changes: tuple[str, ...]
 
 
 def read_plan(path: Path, model: Plan | None = None) -> Plan:
@@ -123,7 +112,9 @@ def from_data(name: str, data: bytes) -> PlanFile:
     try:
         if written.inputs is not None:
             inputs = inputs_from_text(written.inputs)
-            return PlanFile(name, written.plan, inputs, written.inputs, written.changed)
+            why = "not as planner wrote it; the checksum differs"
+            changes = tuple(f"{part}: {why}" for part in written.changed)
+            return PlanFile(name, written.plan, inputs, written.inputs, changes)
     except InputError as error:
         message = error.findings[0].message
     message = f"{message}, so the plan cannot be checked"
@@ -133,42 +124,38 @@ def from_data(name: str, data: bytes) -> PlanFile:
 # Checks
 
 
-def verify_file(
-    path: Path,
-    *,
-    solve_again: bool = True,
-    time_limit_s: float | None = None,
-    model: Plan | None = None,
-) -> Verification:
-    """Check a plan file; checks that could not be made are named.
+def run(request: Request, *, solve_again: bool) -> Verification | Audit:
+    """Check a plan file, or audit an edited workbook; checks that could not be made are named.
 
     Args:
-        path: the PROBLEM.plan.json.
-        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
         solve_again: whether to solve for the bound with the other solver.
-        time_limit_s: how long that may take, None for as long as it does.
 
     Raises:
-        InputError: the file cannot be read, or holds no plan that can be checked.
+        InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    opened = open_plan(path, model)
+    path, limit_s = request.path, request.time_limit_s
+    if path.suffix.lower() == ".xlsx":
+        from planner.workbook.audit import audit  # openpyxl takes long to load
+
+        return audit(path, request.options(), solve_again=solve_again)
+    model = request.models.get(path)
+    opened = open_plan(path, model if isinstance(model, Plan) else None)
     plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
     text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [
         _check("file", wrong, text, "checksums agree (no signature)"),
-        *_figures(opened, search=solve_again and time_limit_s is None),
+        *_figures(opened, search=solve_again and limit_s is None),
         _catalogs(opened, path.parent),
     ]
     solver = OTHER.get(plan.provenance.solver, "highs") if solve_again else None
     check, bound = _undone("bound", "not solved again"), None
     if solver is not None:
-        check, bound = _bound(opened, solver, time_limit_s)
+        check, bound = _bound(opened, solver, limit_s)
     checks.append(check)
-    failed = any(check.result == "fails" for check in checks)
     return Verification(
         plan=opened.name,
         problem=plan.problem,
-        result="fails" if failed else "holds",
+        result="fails" if any(each.result == "fails" for each in checks) else "holds",
         checks=tuple(checks),
         solver=solver,
         value=plan.objective.best,
@@ -189,8 +176,7 @@ def _undone(name: CheckName, text: str) -> Check:
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck(opened.inputs, opened.plan)
-    wrong = (*found.disagreements, *unproven_faults(plan), *program_faults(plan))
-    wrong = wrong or assembly_faults(opened.inputs, plan)
+    wrong = found.disagreements or assembly_faults(opened.inputs, plan)
     if search and not wrong and not found.breaches and is_repeatable(plan):
         wrong = search_faults(opened.inputs, plan)
     what, again = f"a problem that is {plan.status}", "computed again from the inputs it carries"
@@ -250,7 +236,8 @@ def _bound(
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None
     case = resolve(opened.inputs)
-    case = needed_products(case, _certificate(case, plan)) if plan.jobs else case
+    if plan.jobs:
+        case = needed_products(case, _certificate(case, plan).operation)
     try:
         second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:
@@ -270,22 +257,6 @@ def _bound(
 def _write_number(value: float | None) -> str:
     """A value of the objective with the digits that two solvers may differ in."""
     return "none" if value is None else f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
-
-
-def run(request: Request, *, solve_again: bool) -> Verification | Audit:
-    """Check a plan file, or audit an edited workbook.
-
-    Raises:
-        InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
-    """
-    path = request.path
-    if path.suffix.lower() == ".xlsx":
-        from planner.workbook.audit import audit  # openpyxl takes long to load
-
-        return audit(path, request.options(), solve_again=solve_again)
-    given, limit_s = request.models.get(path), request.time_limit_s
-    model = given if isinstance(given, Plan) else None
-    return verify_file(path, solve_again=solve_again, time_limit_s=limit_s, model=model)
 
 
 # The plan assembled, or searched, again

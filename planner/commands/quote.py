@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import shipped
-from planner.analysis.offers import parse_currency, parse_date, parse_rates, read_mapping
+from planner.analysis.offers import options_of
 from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
 from planner.atomic_files import write_all
@@ -21,7 +21,7 @@ from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.documents import dump
 from planner.loader.prices import load_prices
-from planner.quotes import QuoteOptions, read_quote
+from planner.quotes import read_quote
 from planner.quotes.products import (
     ANSWER_COLUMNS,
     QUESTIONS,
@@ -69,17 +69,14 @@ def import_quote(
         InputError: the file or an option is wrong, or a file cannot be written.
     """
     known, book = _known(problem)
-    layout = read_mapping(mapping, known)
-    options = QuoteOptions(
-        vendor.strip(), layout, parse_date(date), parse_currency(currency), parse_rates(rates)
+    options = options_of(
+        known, vendor=vendor, mapping=mapping, date=date, currency=currency, rates=rates
     )
-    if not options.vendor:
-        raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, options, known)
     remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
-    texts = {"map.yaml": map_text(quote, layout), "quote.json": json_text(quote)}
+    texts = {"map.yaml": map_text(quote, options.mapping), "quote.json": json_text(quote)}
     if quote.prices:
         texts["prices.yaml"] = price_text(quote)
     if any(each.category for each in quote.asked):

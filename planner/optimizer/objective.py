@@ -24,12 +24,12 @@ import numpy as np
 from planner.case import Case, Storage, System
 from planner.case.figures import SUMS
 from planner.case.items import Offer, Terms, ends
-from planner.case.model import Ceil, Companions, Quantity, Steps, Sum
+from planner.case.model import Ceil, Companions, ObjectiveName, Quantity, Steps, Sum
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.operate import Run, bought_write_gb_per_s
-from planner.optimizer.useful_work import PRICES
+from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES, Measure, Point, Team
 
 TIE_TOLERANCE = 1e-6
 """Plans that differ by no more of the objective count as equally good (docs/model.md)."""
@@ -130,6 +130,30 @@ def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bo
     return meets
 
 
+# A run as a program has it.
+
+
+def team_of(case: Case, run: Run) -> Team:
+    """The team of a plan: types, ways, mode and spares."""
+    running = tuple(case.in_use(run.used, run.ways))
+    return Team(running, run.mode, run.every, run.spares, run.spares)
+
+
+def point_of(case: Case, run: Run) -> Point:
+    """The operating point of a plan."""
+    endured = 0.0
+    for item in case.bought(run.units):
+        each = item.endurance_tb_per_day
+        endured += math.inf if each is None else each * run.units[item.id]
+    write, read = run.delivered_write_gb_per_s, run.delivered_read_gb_per_s
+    return Point(float(run.gpus), write, read, run.degraded_write_gb_per_s, endured or math.inf)
+
+
+def work_of(case: Case, run: Run) -> dict[Measure, float]:
+    """Useful work of a plan in each measure."""
+    return {"gpus": run.useful_gpus, "pflops": run.useful_pflops(case.job.mfu or 0.0)}
+
+
 # Columns of a search.
 
 
@@ -224,6 +248,19 @@ def least_column(objective: str) -> str | None:
     return asked.figure.name
 
 
+def for_work(case: Case) -> Case:
+    """A case that asks for most work, in the unit that its objective or floor counts."""
+    if case.objective in WORK_OBJECTIVES:
+        return case
+    counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
+    tokens = case.objective == "usd_per_million_tokens"
+    hours = case.objective == "usd_per_useful_gpu_hour"
+    name: ObjectiveName = "useful_gpus"
+    if tokens or (counted and not hours):
+        name = "goodput"
+    return replace(case, objective=name, indifference=0.0).billed_as(case)
+
+
 # Products that no plan needs, because another is as good in everything.
 
 
@@ -248,6 +285,20 @@ def without_dominated(case: Case) -> Case:
         storage=tuple(item for item in case.storage if item.id not in gone),
         companions=case.companions.renamed(lost),
     )
+
+
+def needed_products(case: Case, *plans: Run | None) -> Case:
+    """The case of a proof of plans: without products that another covers, of a long price list, and
+    without bursts where their storage has none: useful work is not concave with them."""
+    runs = [run for run in plans if run is not None]
+    bursting = {item.id for item in case.storage if item.burst_nameplate_gb_per_s}
+    if case.bursts and not any(run.units[name] for run in runs for name in bursting):
+        plain = [replace(i, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for i in case.storage]
+        case = replace(case, storage=tuple(plain))
+    few = without_dominated(case)
+    known = {offer.id for offer in few.offers()}
+    lost = any(count and name not in known for run in runs for name, count in run.units.items())
+    return case if lost else few
 
 
 def _dominated(case: Case, owners: dict[str, str]) -> set[str]:

@@ -343,6 +343,19 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
         note="8 buffered writer threads move about 8 GB/s per 8-GPU system",
     )
     result.append(client)
+    for system, choice in ways_in_use(inputs, case, run):
+        item, point, row = inputs.item(system.id), choice.point, choice.measured
+        cited: list[tuple[str, str, float, str, str]] = []
+        if row is not None:
+            label = f"{item.model}: rate in {choice.precision}, {row.gpus:,} GPUs"
+            cited.append(("rate", label, row.rate_tflops, "TFLOP/s", row.source))
+        if point.source is not None:
+            label = f"{item.model}: share of the rate at {100 * point.gpu_cap:g} % of the power"
+            cited.append(("throughput", label, point.throughput, "share", point.source))
+        for name, label, value, unit, source in cited:
+            known, name = inputs.item_sources.get(item.id, {}).get(source), f"{name}.{item.id}"
+            title = source if known is None else known.title
+            result.append(Assumption(name=name, label=label, value=value, unit=unit, source=title))
     counts = bill(case, run.units, run.ways).counts
     drives = case.job.derived_stall or run.mode == "local"
     for item in (inputs.item(each.id) for each in case.bill_items() if counts[each.id]):

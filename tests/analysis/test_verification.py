@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import planner.analysis.verification as study
+from planner.analysis.request import Request
 from planner.analysis.verification import (
     PlanFile,
     assembly_faults,
@@ -261,7 +262,8 @@ def test_every_answer_of_the_other_solver_is_told(
     better = None if second.better is None else second.better * best
     answer = second._replace(better=better)
     monkeypatch.setattr(study, "prove_again", lambda *_, **__: answer)
-    found = study.verify_file(path)
+    found = study.run(Request((path,)), solve_again=True)
+    assert isinstance(found, Verification)
     assert check(found, "bound").result == result
     assert check(found, "bound").text.startswith(said)
 
@@ -291,7 +293,7 @@ def changed(opened: PlanFile, where: Where_reassembly, value: Any) -> PlanFile:
     part[where[-1]] = value
     plan = Plan.model_validate_json(json.dumps(document))
     again = from_data("x", carrying(plan, opened.carried).model_dump_json().encode())
-    assert again.changed == ()
+    assert again.changes == ()
     return again
 
 
@@ -333,6 +335,7 @@ def test_figures_that_follow_from_the_search(
     assert found and all(each.startswith(str(where[0])) for each in found)
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: path.stem)
 def test_a_plan_as_written_is_no_suspect(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.plan.json"

@@ -13,15 +13,15 @@ import pytest
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import load
-from planner.optimizer.objective import TIES, Columns
-from planner.optimizer.optimise import Question, for_work, optimise
+from planner.optimizer.objective import TIES, Columns, for_work
+from planner.optimizer.optimise import Question, optimise
 from planner.optimizer.search import Effort, Point, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
 from planner.shipped import problem_files
-from tests.test_all_levers import together
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_jobs import together
 from tests.world.requests import Request
 from tests.world.solved import solve
 

@@ -429,7 +429,9 @@ def test_search_of_large_problems_finds_the_known_answers(
     assert plan.value == pytest.approx(value, rel=1e-6)
 
 
-def test_plans_of_equal_periods_are_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_averaged_periods_lead_to_the_best_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
     problem = {
         "periods": {"count": 4},

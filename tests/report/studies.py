@@ -16,7 +16,6 @@ from planner.schema.analysis import (
     Column,
     End,
     Frontier,
-    FrontierMark,
     FrontierPoint,
     Index,
     Percentiles,
@@ -137,10 +136,6 @@ def storage_frontier() -> Frontier:
         **COMMON, status="optimal", x_name="storage", x_label="delivered write bandwidth",
         x_unit="GB/s", y_label="useful work", y_unit="PFLOP/s", points=tuple(points), knee=3,
         best=max(range(len(points)), key=lambda at: points[at].y),
-        marks=(
-            FrontierMark(name="light", label="light rule", x=2483.2, y=3988.0, bound=3989.0),
-            FrontierMark(name="best", label="best rule", reason="no plan meets every limit"),
-        ),
     )  # fmt: skip
 
 
@@ -207,7 +202,7 @@ def uncertain() -> Uncertain:
             _outcome("interval_s", "checkpoint interval", "s", 662.0, 0.19),
         ),
         candidates=tuple(
-            CandidatePlan(name=name, nominal=name == "nominal", counts={SYSTEM: n, STORE: 115 - n},
+            CandidatePlan(name=name, counts={SYSTEM: n, STORE: 115 - n},
                           best_in=best_in, feasible=feasible, mean=70.0 * n, worst=worst,
                           mean_regret=mean, most_regret=most)
             for name, n, best_in, feasible, worst, mean, most in plans
