@@ -312,7 +312,7 @@ def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ran = run("catalog", "--check")
     assert (ran.code, ran.err) == (0, "")
     last = ran.out.splitlines()[-1]
-    assert re.fullmatch(r"valid: \d+ items, \d+ figures, each with its source", last)
+    assert re.fullmatch(r"valid: \d+ items, \d+ figures, each with its source; \d+ warnings", last)
     old = json.loads(run("catalog", "--check", "--json").out)
     assert {(each["code"], each["severity"]) for each in old} == {("old-price", "warning")}
     weka = shipped.catalog_files()["storage_weka"].read_text()

@@ -125,7 +125,7 @@ def test_wrong_answers(run: Runner, tmp_path: Path, arguments: tuple[str, ...], 
 
 def test_a_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     path = write_problem(LEAST, tmp_path, force=False)
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="there already"):
         write_problem(LEAST, tmp_path, force=False)
     assert write_problem(LEAST, tmp_path, force=True) == path
 

@@ -8,7 +8,7 @@ import pytest
 
 from planner.inputs import Inputs
 from planner.schema.plan import LimitReport, Plan
-from planner.size import size_report
+from planner.size_report import size_report
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
@@ -59,7 +59,7 @@ def test_size_asks_all_systems_for_data() -> None:
     report = size_report(inputs_of(hall(port="1.5 GB/s").case()), 128)
     row = next(row for row in report.rules if row.chosen)
     assert row.appliances[0].reason == "the GPU systems read at most 24 GB/s"
-    assert any("reading 26 GB/s, more than the 24 GB/s" in n for n in report.notes)
+    assert any("reading needs 26 GB/s" in n for n in report.notes)
 
 
 # Write endurance of flash: derived from media and drive writes a day, a stated figure wins.
