@@ -241,12 +241,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Points:
-    """Plans or scenarios, each with a tooltip."""
+    """Plans or scenarios."""
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    hovers: tuple[str, ...]
     tone: Tone = "main"
     shape: Shape = "circle"
     hollow: bool = False
@@ -273,7 +272,6 @@ class Bars:
     rows: tuple[float, ...]
     starts: tuple[float, ...]
     ends: tuple[float, ...]
-    hovers: tuple[str, ...]
     texts: tuple[str, ...] = ()
     tone: Tone = "main"
     hatched: bool = False
@@ -292,15 +290,6 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
-class ShadedRange:
-    """A range of x in which there is nothing to draw."""
-
-    name: str
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
 class Reference:
     """A straight line through the panel at a value of y, or of x where not ``across``."""
 
@@ -309,7 +298,7 @@ class Reference:
     across: bool = True
 
 
-Layer: TypeAlias = Line | Points | Mark | Bars | HeatMap | ShadedRange | Reference
+Layer: TypeAlias = Line | Points | Mark | Bars | HeatMap | Reference
 
 
 @dataclass(frozen=True)

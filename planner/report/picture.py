@@ -34,7 +34,6 @@ from planner.report.blocks import (
     Panel,
     Points,
     Reference,
-    ShadedRange,
     Shape,
     Tone,
 )
@@ -49,7 +48,7 @@ TONES: dict[Tone, str] = {
     "quiet": "#5F6B7A",
     "bad": "#8A2B5B",
 }
-INK, MUTED, GRID, SHADE, CROSSES = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1", "#C3CAD3"
+INK, MUTED, GRID, SHADE = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1"
 _ON_LIGHT, _ON_DARK, _LIGHT_FROM = "#1F2932", "#FEFEFE", 0.55
 """Letters on a heat map, and the share of its scale from which they are dark: it is the same where
 a page is dark."""
@@ -66,7 +65,7 @@ _SHAPES: dict[Shape, str] = {
     "right": ">",
     "pentagon": "p",
 }
-_HATCH, _CROSSED, _THICKNESS = "////", "xx", 0.34
+_HATCH, _THICKNESS = "////", 0.34
 _DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
 """Width of a picture, and of one of several panels on a page."""
 _LETTERS, _LABEL, _MOST_LETTERS = 118, 44, 240
@@ -75,8 +74,6 @@ _LINE_IN, _EDGE_IN, _PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 0.22, 0.18, 4.3, 2.
 _LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
 _LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
 """Share of the x axis beyond which the words of a mark are to its left."""
-_HOVER = "values-"
-"""Prefix of ids of layers with tooltips; their place in the panel follows."""
 _STYLE: Any = {
     "text.parse_math": False,
     "svg.hashsalt": "planner",
@@ -119,7 +116,7 @@ def svg_element(chart: Chart, panel: Panel, place: str) -> str:
         figure = _figure(alone, _FILE_IN if len(chart.panels) == 1 else _PART_IN)
         FigureCanvasSVG(figure)
         data = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()
-    return _embedded(data, panel, place)
+    return _embedded(data, place)
 
 
 @contextmanager
@@ -192,17 +189,11 @@ def _draw_panel(axes: Axes, panel: Panel, width_px: float) -> dict[str, Any]:
     """Draw a panel; return the handles of its legend by name."""
     handles: dict[str, Any] = {}
     marks = [layer for layer in panel.layers if isinstance(layer, Mark)]
-    for number, layer in enumerate(panel.layers):
-        if isinstance(layer, Mark):
-            continue
-        handle = _draw(layer, axes)
-        if isinstance(layer, Points):
-            handle.set_gid(f"{_HOVER}{number}")
-        elif isinstance(layer, Bars):
-            for count, bar in enumerate(axes.containers[-1]):
-                bar.set_gid(f"{_HOVER}{number}-{count}")
-        if name := _name(layer):
-            handles.setdefault(name, handle)
+    for layer in panel.layers:
+        if not isinstance(layer, Mark):
+            handle = _draw(layer, axes)
+            if name := _name(layer):
+                handles.setdefault(name, handle)
     _fit(axes, panel, width_px)
     for mark in marks:
         _draw(mark, axes)
@@ -213,13 +204,6 @@ def _draw_panel(axes: Axes, panel: Panel, width_px: float) -> dict[str, Any]:
 def _draw(layer: Layer, axes: Axes) -> Any:
     """Draw a layer; return its handle for a legend."""
     raise TypeError(layer)
-
-
-@_draw.register(ShadedRange)
-def _draw_shade(layer: ShadedRange, axes: Axes) -> Any:
-    look: Any = {"facecolor": SHADE, "edgecolor": CROSSES, "hatch": _CROSSED}
-    axes.axvspan(layer.start, layer.end, linewidth=0, zorder=0, **look)
-    return Patch(**look)
 
 
 @_draw.register(Reference)
@@ -394,21 +378,20 @@ def _tick(value: float) -> str:
 # A drawing within a page.
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_NAMES = {"ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE, "crosses": CROSSES}
+_NAMES = {"ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE}
 _OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items()}
 _OF_THE_PAGE["#ffffff"] = "paper"
 """Colours that a page has by name, because they differ where it is dark."""
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
-def _embedded(data: str, panel: Panel, place: str) -> str:
-    """Matplotlib's SVG for a page: its own ids, the page's colours, values as tooltips."""
+def _embedded(data: str, place: str) -> str:
+    """Matplotlib's SVG for a page: its own ids, the page's colours."""
     root = ElementTree.fromstring(data)
     ElementTree.register_namespace("", _SVG[1:-1])
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     for child in root.findall(f"{_SVG}metadata"):
         root.remove(child)
-    _add_tooltips(root, panel)
     for element in root.iter():
         for key, value in element.items():
             element.set(key, _NUMBER.sub(_shorter, value))
@@ -435,19 +418,3 @@ def _shorter(found: re.Match[str]) -> str:
 def _page_colour(colour: str) -> str:
     name = _OF_THE_PAGE.get(colour)
     return colour if name is None else f"var(--{name})"
-
-
-def _add_tooltips(root: ElementTree.Element, panel: Panel) -> None:
-    """Give each marker and each bar its text."""
-    groups = {each.get("id", ""): each for each in root.iter(f"{_SVG}g")}
-    for number, layer in enumerate(panel.layers):
-        if not isinstance(layer, Points | Bars):
-            continue
-        points = groups.get(f"{_HOVER}{number}")
-        shapes = [] if points is None else list(points.iter(f"{_SVG}use"))
-        names = [f"{_HOVER}{number}-{at}" for at in range(len(layer.hovers))]
-        bars = [groups[name] for name in names if name in groups]
-        for shape, text in zip(shapes or bars, layer.hovers, strict=False):
-            title = ElementTree.Element(f"{_SVG}title")
-            title.text = clean(text, limit=None)
-            shape.insert(0, title)

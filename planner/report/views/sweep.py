@@ -33,7 +33,6 @@ from planner.report.blocks import (
     Panel,
     Points,
     Reference,
-    ShadedRange,
     Table,
     Text,
     figures,
@@ -295,14 +294,8 @@ def _numbers(rows: Rows, name: str) -> list[float | None]:
     return [float(v) if _is_number(v) and math.isfinite(v) else None for v in cells]
 
 
-def _hover(study: Sweep, rows: Rows, row: int, inputs: Sequence[Input]) -> str:
-    """A scenario: its inputs, its objective, its purchase."""
-    worth = f"{fmt.goal(study)} {fmt.amount(study, cell(rows, 'objective', row))}"
-    return f"{_where(rows, inputs, row)}\n{worth}\n{bought(study, rows, row)}"
-
-
 def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
-    """The objective over one input, shaded where there is no plan."""
+    """The objective over one input, with a gap where there is no plan."""
     places = [value or 0.0 for value in _numbers(rows, column.name)]
     found = _numbers(rows, "objective")
     order = sorted(range(length(rows)), key=lambda row: places[row])
@@ -312,41 +305,21 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     y, high = sized_axis(fmt.goal(study), [study.base, *found], study.unit)
     xs = [places[row] / wide for row in order]
     ys = [None if (value := found[row]) is None else value / high for row in order]
-    there = [(at, v, row) for at, v, row in zip(xs, ys, order, strict=True) if v is not None]
-    holes = list(_holes(xs, ys, log))
+    there = [(at, v) for at, v in zip(xs, ys, strict=True) if v is not None]
     layers: list[Layer] = [
         Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys)),
         Points(
             "a scenario",
-            tuple(at for at, _, _ in there),
-            tuple(height for _, height, _ in there),
-            tuple(_hover(study, rows, row, [column]) for _, _, row in there),
+            tuple(at for at, _ in there),
+            tuple(height for _, height in there),
             size=6.0 if len(there) <= 60 else 3.5,
         ),
-        *(ShadedRange("no plan", *hole) for hole in holes),
     ]
     if study.base is not None:
         layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
     without = sum(value is None for value in found)
-    text = f"No plan in {fmt.counted(without, 'scenario')} (shaded)." if without else ""
+    text = f"No plan in {fmt.counted(without, 'scenario')}." if without else ""
     return Panel(x, y, tuple(layers)), text
-
-
-def _holes(
-    xs: Sequence[float], ys: Sequence[float | None], log: bool
-) -> Iterator[tuple[float, float]]:
-    """Yield the ends of stretches without a plan, halfway to the plans beside them."""
-
-    def half(one: float, other: float) -> float:
-        return math.sqrt(one * other) if log else (one + other) / 2
-
-    at = 0
-    for without, group in groupby(ys, key=lambda y: y is None):
-        first, last = at, at + len(list(group)) - 1
-        at = last + 1
-        if without:
-            start = half(xs[first - 1], xs[first]) if first else xs[first]
-            yield start, half(xs[last], xs[at]) if at < len(xs) else xs[last]
 
 
 def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:

@@ -335,13 +335,7 @@ def _fitted(x: Sequence[float], y: Sequence[float], trend: Trend) -> Line:
 
 
 def _points(jobs: Sequence[FleetJob], x: Sequence[float], y: Sequence[float]) -> Points:
-    hovers = tuple(
-        f"{job.name}\n{fmt.significant(job.parameters, 'parameters')} on {job.gpus:,} GPUs\n"
-        f"{fmt.significant(job.size_gb, 'GB')} every {fmt.significant(job.interval_s, 's')}, "
-        f"{fmt.significant(job.write_gb_per_s, 'GB/s')}, overlap {fmt.percent(job.overlap)}"
-        for job in jobs
-    )
-    return Points("job", tuple(x), tuple(y), hovers)
+    return Points("job", tuple(x), tuple(y))
 
 
 # A characterization: checkpoints, jobs, a fleet.
