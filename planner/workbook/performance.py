@@ -16,7 +16,6 @@ from planner.workbook.book import (
     COUNT,
     LABEL,
     SHARE,
-    VALUE,
     Allowed,
     Book,
     Fact,
