@@ -211,7 +211,8 @@ def _base_text(field: Field) -> str:
 def _text(field: Field, number: float) -> str:
     """A number as a problem file has it, in a unit that keeps it short."""
     if field.unit in _WRITTEN and not field.slot.whole:
-        return written(number, _WRITTEN[field.unit], field.money)
+        shown = float(f"{number:.4g}") if field.unit == "USD" else number
+        return written(shown, _WRITTEN[field.unit], field.money)
     return field.text(number)
 
 

@@ -14,6 +14,7 @@ from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
 from planner.report.blocks import Block, Heading, Table, Text, figures, words
 from planner.report.page import fragment
 from planner.report.screen import show
+from planner.report.words import gap as relative_gap
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import V, constant, of
@@ -75,7 +76,7 @@ def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
 
 
 def _title(plan: PortfolioPlan) -> str:
-    gap = f", gap {100 * plan.gap:.2g} %" if plan.gap is not None else ""
+    gap = f", gap {relative_gap(plan.gap)}" if plan.gap is not None else ""
     return f"{plan.problem}: {plan.status}{gap}"
 
 

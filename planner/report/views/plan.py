@@ -418,7 +418,7 @@ def near_optimal_loss(plan: Plan) -> str:
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
         text += f" saves {fmt.money(saved)}" if saved >= 0 else f" costs {fmt.money(-saved)} more"
-    return f"{text}; none with objective.indifference: 0"
+    return f"{text} (objective.indifference: 0 for none)"
 
 
 def _next_step(plan: Plan, step: NextStep) -> str:
