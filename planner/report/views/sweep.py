@@ -214,12 +214,10 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
     if is_line:
         found = stretches(study, rows, inputs[0])
         places, lasts = [each.first for each in found], [each.last for each in found]
-    worth = fmt.results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
     columns = [_input(rows, column, places, column.label) for column in heads]
     columns += [_input(rows, column, lasts, "to") for column in heads if is_line]
     for head, at in ((fmt.goal(study), places), *([("at its end", lasts)] if is_line else [])):
-        texts = (worth.text(cell(rows, "objective", place)) for place in at)
-        columns.append(figures(fmt.headed(head, worth.unit), texts, str))
+        columns.append(figures(head, (cell(rows, "objective", place) for place in at), study.unit))
     gpus = (cell(rows, "gpus_in_use", at) for at in places)
     columns.append(figures(FIGURES["gpus_used"].label, gpus, 0))
     columns.append(words("buys", (_bought_or_status(study, rows, at) for at in places)))
@@ -234,10 +232,12 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
 
 
 def _input(rows: Rows, column: Input, places: Sequence[int], label: str) -> Column:
-    texts, unit = _texts(rows, column)
     if not _numeric(rows, column):
+        texts, _ = _texts(rows, column)
         return words(label, (fmt.short(texts[at], 18) for at in places))
-    return figures(fmt.headed(label, unit), (texts[at] for at in places), str)
+    shown, values = fmt.scale(rows[column.name], column.unit), rows[column.name]
+    sized = [float(values[at]) / shown.size for at in places]
+    return figures(fmt.headed(label, shown.unit), sized, shown._replace(size=1.0).text)
 
 
 def _bought_or_status(study: Sweep, rows: Rows, place: int) -> str:
