@@ -11,52 +11,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 
 import typer
-from typer.core import TyperCommand
 
 from planner import library, removed, shipped
-from planner.cli_options import (
-    AsJson,
-    Audience,
-    ChosenSolver,
-    Full,
-    Gap,
-    GridOutput,
-    Mode,
-    Output,
-    ProblemFile,
-    Quiet,
-    Rates,
-    ReadAs,
-    Scenario,
-    Settings,
-    Stamp,
-    StudyOutput,
-    Text,
-    Texts,
-    TimeFormat,
-    TimeLimit,
-    Workers,
-    argument,
-    column,
-    option,
-)
 from planner.commands import portfolio
-from planner.commands.deliver import (
-    EDITIONS,
-    Also,
-    Part,
-    Target,
-    deliver,
-    list_files,
-    words_of,
-    write_plan,
-)
 from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.sources import is_portfolio, require_single
+from planner.library import is_portfolio, require_single
+from planner.results import EDITIONS, Also, Part, Target, deliver, list_files, words_of, write_plan
 from planner.terminal import (
     catch_interrupts,
     discard,
@@ -87,17 +51,58 @@ quotes = typer.Typer(
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
-class _Command(TyperCommand):
-    """A command whose errors of usage name it, those of an option without its value, too."""
+# Options; one that several commands have means the same in each.
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            if getattr(error, "ctx", ctx) is None:
-                error.ctx = ctx  # type: ignore[attr-defined]
-            raise
+
+def _option(text: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=text, **more)
+
+
+def _argument(text: str, **more: Any) -> Any:
+    return typer.Argument(help=text, **({"show_default": False} | more))
+
+
+def _column(text: str) -> Any:
+    return _option(text, metavar="COLUMN", show_default="by name")
+
+
+_OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
+
+
+def _a_folder(value: Path | None) -> Path | None:
+    if value is not None and value.suffix.lower() in _OF_FILES and not value.is_dir():
+        message = f"--output is the folder for the files, and '{value}' is named like a file"
+        fix = f"give its folder, '{value.parent}': files are named after the problem"
+        raise InputError(Finding("usage", message, fix=fix))
+    return value
+
+
+def _output(default: str) -> Any:
+    text = "Folder for the files."
+    return _option(text, "--output", "-o", show_default=default, callback=_a_folder)
+
+
+Mode = Literal["grid", "frontier", "tornado", "uncertain"]
+Text = str | None
+Texts = list[str] | None
+ProblemFile = Annotated[Path, _argument("Problem file (YAML).")]
+_SET = "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes."
+Settings = Annotated[Texts, _option(_SET, "--set", metavar="PATH=VALUE")]
+Scenario = Annotated[Text, _option("Apply a named scenario of the problem file.")]
+AsJson = Annotated[bool, _option("Print JSON on standard output.", "--json")]
+Full = Annotated[bool, _option("Show everything: all tables and notes.", "--full")]
+Quiet = Annotated[bool, _option("Print no messages.", "--quiet", "-q")]
+Output = Annotated[Path, _output(".")]
+StudyOutput = Annotated[Path | None, _output("write no files")]
+_GAPS = "2e-6; of sweep 0.1 %, of a grid up to 500 rows 2e-6"
+Gap = Annotated[
+    Text, _option("Largest MIP gap to prove, as a share or in percent.", show_default=_GAPS)
+]
+_LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
+TimeLimit = Annotated[Text, _option(_LIMIT, metavar="TIME")]
+Rates = Annotated[Texts, _option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
+_FORMAT = "Format of times or dates: '%d/%m/%Y %H:%M'."
+TimeFormat = Annotated[Text, _option(_FORMAT, metavar="FORMAT")]
 
 
 def command(
@@ -108,7 +113,7 @@ def command(
     def register(function: CommandT) -> CommandT:
         words = " ".join((inspect.getdoc(function) or "").split())
         short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}Example: planner {example}"
-        group.command(name, cls=_Command, short_help=short, epilog=end)(function)
+        group.command(name, short_help=short, epilog=end)(function)
         return function
 
     return register
@@ -142,10 +147,13 @@ def _print_version(wanted: bool) -> None:
 @app.callback(help=_HELP)
 def _root(
     version: Annotated[
-        bool, option("Print the version.", "--version", callback=_print_version, is_eager=True)
+        bool, _option("Print the version.", "--version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
+
+
+# Commands.
 
 
 @command("solve 10MW.yaml --set budget.capex='150 MUSD' --show lines")
@@ -158,17 +166,17 @@ def solve(
     as_json: AsJson = False,
     gap: Gap = None,
     time_limit: TimeLimit = None,
-    solver: ChosenSolver = "highs",
-    save_model: Annotated[Path | None, option("Write the integer program, MPS or *.lp.")] = None,
+    solver: Annotated[Literal["highs", "cbc"], _option("Solver of the integer program.")] = "highs",
+    save_model: Annotated[Path | None, _option("Write the integer program, MPS or *.lp.")] = None,
     also: Annotated[
-        Texts, option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
+        Texts, _option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
     ] = None,
-    html: Annotated[bool, option("Write an HTML page that opens offline.", "--html")] = False,
+    html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
-        Audience,
-        option("Readers of the files; partners see net prices and discounts."),
+        Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
+        _option("Readers of the files; partners see net prices and discounts."),
     ] = "internal",
-    show: Annotated[Texts, option(f"Show: {', '.join(get_args(Part))}.", metavar="NAMES")] = None,
+    show: Annotated[Texts, _option(f"Show: {', '.join(get_args(Part))}.", metavar="NAMES")] = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> int:
@@ -182,34 +190,20 @@ def solve(
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
         return portfolio.solve(target, audience, solver=solver, **solving)
     parts = words_of("--show", show, Part)
-    write = partial(
-        write_plan,
-        also=words_of("--also", also, Also),
-        html=html,
-        edition=EDITIONS[audience],
-    )
     target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
-    return deliver(
-        partial(
-            library.solve,
-            problem,
-            scenario=scenario,
-            solver=solver,
-            save_model=save_model,
-            **solving,
-        ),
-        target,
-        write,
-    )
+    solving |= {"scenario": scenario, "solver": solver, "save_model": save_model}
+    write = partial(write_plan, also=words_of("--also", also, Also), html=html)
+    write = partial(write, edition=EDITIONS[audience])
+    return deliver(partial(library.solve, problem, **solving), target, write)
 
 
 @command("check 10MW.yaml --full")
 def check(
     ctx: typer.Context,
-    problem: Annotated[Path | None, argument("Problem file (YAML).")] = None,
+    problem: Annotated[Path | None, _argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
-    schema: Annotated[Text, option("Print a JSON Schema: problem, ...", metavar="KIND")] = None,
+    schema: Annotated[Text, _option("Print a JSON Schema: problem, ...", metavar="KIND")] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -236,7 +230,7 @@ def size(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    gpus: Annotated[int | None, option("Number of GPUs.", min=1, max=10_000_000)] = None,
+    gpus: Annotated[int | None, _option("Number of GPUs.", min=1, max=10_000_000)] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -252,10 +246,9 @@ def explain(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    step: Annotated[Texts, option("Step for a marginal value.", metavar="PATH=VALUE")] = None,
-    why_not: Annotated[Texts, option("Explain why it is not bought.", metavar="ITEM")] = None,
-    weight: Annotated[Texts, option("No plan: cost to relax.", metavar="PATH=NUMBER")] = None,
-    keep: Annotated[Texts, option("No plan: a limit to keep.", metavar="PATH")] = None,
+    why_not: Annotated[Texts, _option("Explain why it is not bought.", metavar="ITEM")] = None,
+    weight: Annotated[Texts, _option("No plan: cost to relax.", metavar="PATH=NUMBER")] = None,
+    keep: Annotated[Texts, _option("No plan: a limit to keep.", metavar="PATH")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -268,15 +261,25 @@ def explain(
     """
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
     if is_portfolio(problem):
-        _refuse_given(ctx, "step", "why_not", "weight", "keep", "output")
+        _refuse_given(ctx, "why_not", "weight", "keep", "output")
         return portfolio.explain(target, settings=set_ or (), time_limit=time_limit)
-    study = partial(
-        library.explain,
-        problem,
-        step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or (),
-        settings=set_ or (), scenario=scenario, time_limit=time_limit,
-    )  # fmt: skip
-    return deliver(study, target)
+    study = partial(library.explain, problem, settings=set_ or (), scenario=scenario)
+    study = partial(study, why_not=why_not or (), weight=weight or (), keep=keep or ())
+    return deliver(partial(study, time_limit=time_limit), target)
+
+
+_OF_MODES: dict[str, tuple[Mode, ...]] = {
+    "vary": ("grid", "tornado", "uncertain"),
+    "scenarios": ("grid",),
+    **dict.fromkeys(("against", "points"), ("frontier",)),
+    **dict.fromkeys(("samples", "seed", "indices"), ("uncertain",)),
+}
+"""Modes of an option of sweep."""
+_VARY = (
+    "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; tornado: "
+    "1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, loguniform. Default "
+    "of these: the inputs that matter."
+)
 
 
 @command("sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW")
@@ -285,44 +288,43 @@ def sweep(
     problem: ProblemFile,
     mode: Annotated[
         Mode,
-        option("All combinations; useful work by an axis; input by input; or random draws."),
+        _option("All combinations; useful work by an axis; input by input; or random draws."),
     ] = "grid",
-    vary: Annotated[
-        Texts,
-        option(
-            "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; "
-            "tornado: 1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, "
-            "loguniform. Default of these: the inputs that matter.",
-            metavar="PATH=VALUES",
-        ),
-    ] = None,
-    scenarios: Annotated[Text, option("grid: a CSV file; or names.", metavar="FILE")] = None,
-    against: Annotated[Texts, option("frontier: storage, cost, power.", metavar="AXIS")] = None,
-    points: Annotated[int, option("frontier: most points.")] = 50,
-    samples: Annotated[int, option("uncertain: draws.")] = 256,
-    seed: Annotated[int, option("uncertain: seed of the draws.")] = 1,
-    indices: Annotated[bool, option("uncertain: Sobol indices; more draws.", "--indices")] = False,
+    vary: Annotated[Texts, _option(_VARY, metavar="PATH=VALUES")] = None,
+    scenarios: Annotated[Text, _option("grid: a CSV file; or names.", metavar="FILE")] = None,
+    against: Annotated[Texts, _option("frontier: storage, cost, power.", metavar="AXIS")] = None,
+    points: Annotated[int, _option("frontier: most points.")] = 50,
+    samples: Annotated[int, _option("uncertain: draws.")] = 256,
+    seed: Annotated[int, _option("uncertain: seed of the draws.")] = 1,
+    indices: Annotated[bool, _option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
-    output: GridOutput = None,
+    output: Annotated[Path | None, _output("of a grid ., otherwise write no files")] = None,
     as_json: AsJson = False,
     full: Full = False,
     gap: Gap = None,
     time_limit: TimeLimit = None,
-    workers: Workers = "0",
+    workers: Annotated[
+        str,
+        _option(
+            "Number of processes; or a Dask scheduler of several machines, tcp://HOST:PORT, in a "
+            "trusted network.",
+            show_default="one per core",
+            metavar="N",
+        ),
+    ] = "0",
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
     folder = output or (Path() if mode == "grid" else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
     target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
-    own = {name: value for name, value in ctx.params.items() if name in _OF_MODES}
     if is_portfolio(problem):
-        _refuse_given(ctx, *(own.keys() - {"vary"}), "mode", "workers", "scenario", "as_json")
+        _refuse_given(ctx, *(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario", "as_json")
         return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
-    for name in own:
-        if _is_given(ctx, name) and mode not in _OF_MODES[name]:
-            message = f"--{name} is of --mode {' or '.join(_OF_MODES[name])}, and this is {mode}"
+    for name, modes in _OF_MODES.items():
+        if _is_given(ctx, name) and mode not in modes:
+            message = f"--{name} is of --mode {' or '.join(modes)}, and this is {mode}"
             raise InputError(Finding("option", message, fix="leave it out"))
     study: Callable[..., Any] = partial(_grid, problem, vary or (), scenarios)
     if mode == "tornado":
@@ -335,18 +337,6 @@ def sweep(
         study = partial(_frontiers, problem, axes, points=points)
     solving = {"settings": set_ or (), "scenario": scenario, "gap": gap, "time_limit": time_limit}
     return deliver(partial(study, workers=workers, **solving), target)
-
-
-_OF_MODES = {
-    "vary": ("grid", "tornado", "uncertain"),
-    "scenarios": ("grid",),
-    "against": ("frontier",),
-    "points": ("frontier",),
-    "samples": ("uncertain",),
-    "seed": ("uncertain",),
-    "indices": ("uncertain",),
-}
-"""Modes of an option."""
 
 
 def _grid(problem: Path, vary: Sequence[str], scenarios: str | None, **solving: Any) -> Any:
@@ -362,11 +352,11 @@ def _frontiers(problem: Path, axes: Iterable[Any], **solving: Any) -> tuple[Any,
 
 @command("compare 10MW.yaml --rules")
 def compare(
-    files: Annotated[list[Path], argument("Plans, problems, workbooks; the baseline first.")],
+    files: Annotated[list[Path], _argument("Plans, problems, workbooks; the baseline first.")],
     by_rules: Annotated[
-        bool, option("Storage by the job and by vendors' rules.", "--rules")
+        bool, _option("Storage by the job and by vendors' rules.", "--rules")
     ] = False,
-    near: Annotated[Text, option("Plans near the optimum: '1 %'.", metavar="SHARE")] = None,
+    near: Annotated[Text, _option("Plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     output: StudyOutput = None,
@@ -395,8 +385,8 @@ def compare(
 @command("verify 10MW.plan.json")
 def verify(
     ctx: typer.Context,
-    plan: Annotated[Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
-    solve_again: Annotated[bool, option("Prove the bound anew.", "--solve/--no-solve")] = True,
+    plan: Annotated[Path, _argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
+    solve_again: Annotated[bool, _option("Prove the bound anew.", "--solve/--no-solve")] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -419,7 +409,7 @@ def explore(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    port: Annotated[int, option("Port; 0 for a free one.", min=0, max=65535)] = 8400,
+    port: Annotated[int, _option("Port; 0 for a free one.", min=0, max=65535)] = 8400,
 ) -> None:
     """Explore a problem in a browser: sliders of its inputs, solved again at each move.
 
@@ -445,25 +435,23 @@ _ANSWERS = "\n".join(
 def init(
     answers: Annotated[
         Texts,
-        argument(
+        _argument(
             "A shipped example to copy, or answers.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
         ),
     ] = None,
     output: Output = Path(),
-    force: Annotated[bool, option("Replace an existing file.", "--force")] = False,
+    force: Annotated[bool, _option("Replace an existing file.", "--force")] = False,
 ) -> None:
     """Write a problem to start from: your own from a few answers, or a shipped example.
 
     The four answers with a star are needed.
     """
     example, given = read_answers(answers or ())
-    if example is not None:
-        path = write_example(example, output, force=force)
-    elif given:
+    if given:
         path = write_problem(given, output, force=force)
     else:
-        path = write_example("10MW", output, force=force)
+        path = write_example(example or "10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
 
 
@@ -471,47 +459,53 @@ def init(
 def catalog(
     names: Annotated[
         Texts,
-        argument(
+        _argument(
             "Items to show in full; vendors, categories and catalogs to list.",
             show_default="the list of all shipped items",
         ),
     ] = None,
-    check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
-    incomplete: Annotated[bool, option("List items with missing fields.", "--incomplete")] = False,
-    prices: Annotated[list[Path] | None, option("Price book.", metavar="BOOK")] = None,
+    check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
+    prices: Annotated[list[Path] | None, _option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
-    from planner.commands import catalog as command
+    from planner.commands.check import check_catalogs, show_catalog
 
     books = tuple(prices or ())
-    if check:
-        text, faulty = command.check(tuple(map(Path, names or ())), books, as_json=as_json)
-        say(text)
-        return 2 if faulty else 0
-    say(command.show(names or (), books, as_json=as_json, incomplete=incomplete))
-    return 0
+    if not check:
+        say(show_catalog(names or (), books, as_json=as_json))
+        return 0
+    text, faulty = check_catalogs(tuple(map(Path, names or ())), books, as_json=as_json)
+    say(text)
+    return 2 if faulty else 0
 
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
 def characterize(
-    traces: Annotated[list[Path], argument("Traces: CSV, Excel, JSON (objects) or Parquet.")],
-    time: Annotated[Text, column("Column of times; DATE+TIME for two columns.")] = None,
-    write: Annotated[Text, column("Column of writes.")] = None,
-    read: Annotated[Text, column("Column of reads.")] = None,
-    cluster: Annotated[Text, option("Column of the clusters' names.", metavar="COLUMN")] = None,
-    sum_: Annotated[bool, option("Add up columns (--write 'ost*') and rows.", "--sum")] = False,
-    unit: Annotated[Text, option("Unit: GB/s, MiB/s, B.", show_default="as named")] = None,
-    decimal: Annotated[Text, option("Decimal mark, . or ,.", metavar="MARK")] = None,
+    traces: Annotated[list[Path], _argument("Traces: CSV, Excel, JSON (objects) or Parquet.")],
+    time: Annotated[Text, _column("Column of times; DATE+TIME for two columns.")] = None,
+    write: Annotated[Text, _column("Column of writes.")] = None,
+    read: Annotated[Text, _column("Column of reads.")] = None,
+    cluster: Annotated[Text, _option("Column of the clusters' names.", metavar="COLUMN")] = None,
+    sum_: Annotated[bool, _option("Add up columns (--write 'ost*') and rows.", "--sum")] = False,
+    unit: Annotated[Text, _option("Unit: GB/s, MiB/s, B.", show_default="as named")] = None,
+    decimal: Annotated[Text, _option("Decimal mark, . or ,.", metavar="MARK")] = None,
     time_format: TimeFormat = None,
-    read_as: Annotated[ReadAs | None, option("Bandwidth, bytes per sample or counters.")] = None,
-    stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
-    window: Annotated[Text, option("Averaging window of samples: '5 min'.", metavar="TIME")] = None,
-    jobs: Annotated[Path | None, option("Table: job, cluster, gpus, parameters.")] = None,
-    problem: Annotated[Path | None, option("Problem to calibrate by a job.")] = None,
-    job: Annotated[Text, option("Job to calibrate by.", show_default="largest writer")] = None,
-    gpus: Annotated[int | None, option("GPUs of the job.")] = None,
-    nameplate: Annotated[Text, option("Of the storage.", metavar="WRITE[,READ]")] = None,
+    read_as: Annotated[
+        Literal["rate", "bytes", "counter"] | None,
+        _option("Bandwidth, bytes per sample or counters."),
+    ] = None,
+    stamp: Annotated[
+        Literal["start", "end"], _option("A time is the start or the end of its sample.")
+    ] = "start",
+    window: Annotated[
+        Text, _option("Averaging window of samples: '5 min'.", metavar="TIME")
+    ] = None,
+    jobs: Annotated[Path | None, _option("Table: job, cluster, gpus, parameters.")] = None,
+    problem: Annotated[Path | None, _option("Problem to calibrate by a job.")] = None,
+    job: Annotated[Text, _option("Job to calibrate by.", show_default="largest writer")] = None,
+    gpus: Annotated[int | None, _option("GPUs of the job.")] = None,
+    nameplate: Annotated[Text, _option("Of the storage.", metavar="WRITE[,READ]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -538,17 +532,17 @@ def characterize(
 @command("simulate 10MW.plan.json --replications 100")
 def simulate(
     ctx: typer.Context,
-    plan: Annotated[Path, argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
+    plan: Annotated[Path, _argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
     failures: Annotated[
         str,
-        option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
+        _option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
     ] = "exponential",
     time_format: TimeFormat = None,
-    scaled: Annotated[bool, option("Scale the file's times to the plan's.", "--scaled")] = False,
-    interval: Annotated[Text, option("Checkpoint interval.", metavar="TIME")] = None,
-    replications: Annotated[int, option("Number of runs.")] = 1000,
-    length: Annotated[str, option("Length of each run.", metavar="TIME")] = "1 year",
-    seed: Annotated[int, option("Seed of the runs.")] = 1,
+    scaled: Annotated[bool, _option("Scale the file's times to the plan's.", "--scaled")] = False,
+    interval: Annotated[Text, _option("Checkpoint interval.", metavar="TIME")] = None,
+    replications: Annotated[int, _option("Number of runs.")] = 1000,
+    length: Annotated[str, _option("Length of each run.", metavar="TIME")] = "1 year",
+    seed: Annotated[int, _option("Seed of the runs.")] = 1,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -574,12 +568,12 @@ def simulate(
 
 @command("quote import acme.xlsx --vendor ACME", quotes, "import")
 def quote_import(
-    file: Annotated[Path, argument("The vendor's file: .xlsx or .csv.")],
-    vendor: Annotated[str, option("Name of the vendor.", show_default=False)],
-    map_: Annotated[Path | None, option("Layout, a .map.yaml.", "--map", metavar="FILE")] = None,
-    problem: Annotated[Path | None, option("Problem whose catalogs apply.")] = None,
-    date: Annotated[Text, option("Date of the quote.", metavar="YYYY-MM-DD")] = None,
-    currency: Annotated[Text, option("Currency of the quote.", metavar="CODE")] = None,
+    file: Annotated[Path, _argument("The vendor's file: .xlsx or .csv.")],
+    vendor: Annotated[str, _option("Name of the vendor.", show_default=False)],
+    map_: Annotated[Path | None, _option("Layout, a .map.yaml.", "--map", metavar="FILE")] = None,
+    problem: Annotated[Path | None, _option("Problem whose catalogs apply.")] = None,
+    date: Annotated[Text, _option("Date of the quote.", metavar="YYYY-MM-DD")] = None,
+    currency: Annotated[Text, _option("Currency of the quote.", metavar="CODE")] = None,
     rate: Rates = None,
     output: Output = Path(),
     as_json: AsJson = False,
@@ -623,13 +617,13 @@ def quote_rfq(
 
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
-    files: Annotated[list[Path], argument("Problem file, then bids: .xlsx or .csv.")],
-    vendor: Annotated[Texts, option("Vendor of a bid.", metavar="FILE=NAME")] = None,
-    map_: Annotated[Texts, option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
+    files: Annotated[list[Path], _argument("Problem file, then bids: .xlsx or .csv.")],
+    vendor: Annotated[Texts, _option("Vendor of a bid.", metavar="FILE=NAME")] = None,
+    map_: Annotated[Texts, _option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
     date: Annotated[
-        Texts, option("Date of a bid, where it states none.", metavar="FILE=DATE")
+        Texts, _option("Date of a bid, where it states none.", metavar="FILE=DATE")
     ] = None,
-    currency: Annotated[Texts, option("Currency, if not stated.", metavar="FILE=CODE")] = None,
+    currency: Annotated[Texts, _option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -748,7 +742,8 @@ def _report_usage(error: Exception, text: str) -> int:
     command = re.match(r"No such command '(.+?)'", text)
     now = removed.COMMANDS.get(command[1]) if command else None
     text = text.split(" Did you mean")[0].rstrip(".") if now else text
-    command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
-    fix = f"it is now {now}" if now else f"see {command_path} --help"
+    # An option without its value has no context.
+    path = getattr(getattr(error, "ctx", None), "command_path", "planner COMMAND")
+    fix = f"it is now {now}" if now else f"see {path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)
     return 2

@@ -53,7 +53,6 @@ DIRECT: Mapping[str, ObjectiveName] = {
     "per_useful_gpu_hour": "usd_per_useful_gpu_hour",
     "per_million_tokens": "usd_per_million_tokens",
     "gpus_min": "gpus",
-    "min_gpus": "gpus",
     "min_useful_gpus": "useful_gpus",
     "min_useful_pflops": "goodput",
 }

@@ -14,17 +14,19 @@ analysis ``NoPlanError`` where there is no plan to analyse.
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
-from planner.analysis.request import one_of, seconds, share, whole
+from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
 from planner.atomic_files import write_all
-from planner.errors import Finding, InputError, StoppedError, did_you_mean
+from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
+from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
 from planner.loader.prices import today
 from planner.report.exports import carrying
@@ -44,34 +46,54 @@ from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
 from planner.size import size_report
-from planner.sources import (
-    File,
-    PlanSource,
-    ProblemSource,
-    Settings,
-    Solving,
-    as_texts,
-    file_path,
-    problem_of,
-    request_of,
-    require_single,
-    wrong_type,
-)
 from planner.terminal import Progress, ignore, interrupt_handled
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
 
+File = str | os.PathLike[str]
+ProblemSource = File | Inputs | Mapping[str, Any]
+"""A problem file, inputs that `load` returned, or a dict as the file has it."""
+PlanSource = File | Plan
+"""A PROBLEM.plan.json, or a plan in memory."""
+Settings = Mapping[str, object] | Sequence[str]
+"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
 Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
 
 
+class Solving(TypedDict, total=False):
+    """Keywords of every function that solves; each is spelled as on the command line.
+
+    Attributes:
+        settings: changes of the problem, as ``--set``.
+        scenario: a named scenario of the problem file.
+        gap: largest gap to prove, as a share.
+        time_limit: of each solve, such as "30 s"; of explain and alternatives in all.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+        progress: called with the numbers of parts done and of all.
+    """
+
+    settings: Settings
+    scenario: str | None
+    gap: float | str | None
+    time_limit: str | None
+    workers: int | str
+    progress: Progress
+
+
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
     """A problem with its catalogs and prices, validated, to use many times."""
-    if not isinstance(problem, (str, os.PathLike)):
-        return problem_of(problem, settings, scenario)
-    require_single(problem)
-    return load_file(Path(problem), settings=as_texts(settings), scenario=scenario)
+    texts = as_texts(settings)
+    if isinstance(problem, (str, os.PathLike)):
+        require_single(problem)
+        return load_file(Path(problem), settings=texts, scenario=scenario)
+    if isinstance(problem, Mapping):
+        return from_data(_as_json(dict(problem)), settings=texts, scenario=scenario)
+    if scenario is not None:
+        message = f"a problem in memory has no scenario '{scenario}'"
+        raise InputError(Finding("scenario", message, fix="load the file with it"))
+    return with_settings(problem, texts)
 
 
 def example(name: str = "10MW") -> Path:
@@ -122,7 +144,7 @@ def solve_portfolio(
     from planner.portfolio import plan as plans
     from planner.portfolio.inputs import load
 
-    instance = load(file_path(problem), as_texts(settings), scenario)
+    instance = load(Path(problem), as_texts(settings), scenario)
     plan = plans.solve(
         instance,
         gap=None if gap is None else share("--gap", gap),
@@ -147,8 +169,6 @@ def size(
     Args:
         gpus: number of GPUs; by default the most that the site can hold.
     """
-    if gpus is not None and (isinstance(gpus, bool) or not isinstance(gpus, int)):
-        raise wrong_type(gpus, "a whole number of GPUs")
     return size_report(load(problem, settings=settings, scenario=scenario), gpus)
 
 
@@ -162,7 +182,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.analysis.verification import open_plan
     from planner.workbook import write
 
-    target, request = file_path(path), request_of(plan)
+    target, request = Path(path), request_of(plan)
     model = request.models.get(request.path)
     opened = open_plan(request.path, model if isinstance(model, Plan) else None)
     stream = io.BytesIO()
@@ -202,7 +222,7 @@ def sweep(
     chosen = scenarios_of(
         request.inputs,
         vary=as_texts(vary, joined=True),
-        table=None if scenarios is None else file_path(scenarios),
+        table=None if scenarios is None else Path(scenarios),
         named=tuple(name for name in named if name != "all") if named else None,
         problem=request.path,
     )
@@ -292,7 +312,6 @@ def uncertain(
 def explain(
     problem: ProblemSource,
     *,
-    step: Settings = (),
     why_not: Sequence[str] = (),
     weight: Settings = (),
     keep: Sequence[str] = (),
@@ -301,7 +320,6 @@ def explain(
     """The explanation of the best plan, or a minimal set of conflicting limits without one.
 
     Args:
-        step: steps of limits for their marginal values: ``{"site.facility_power": "1 kW"}``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
@@ -310,7 +328,6 @@ def explain(
 
     return run(
         request_of(problem, **solving),
-        step=as_texts(step),
         why_not=as_texts(why_not),
         weight=as_texts(weight),
         keep=as_texts(keep),
@@ -375,7 +392,7 @@ def bid(
 
     return run(
         request_of(problem, **solving),
-        quotes=tuple(map(file_path, quotes)),
+        quotes=tuple(map(Path, quotes)),
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),
@@ -442,3 +459,130 @@ def simulate(
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
+
+
+# Arguments: problems, plans and options as the analyses take them.
+
+
+def request_of(
+    *sources: PlanSource | ProblemSource,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    workers: int | str = 0,
+    solver: str = "highs",
+    progress: Progress = ignore,
+) -> Request:
+    """The request of an analysis: models by the path that stands for them, options as numbers.
+
+    Settings and scenario are laid over models here; files are read with them later.
+
+    Raises:
+        InputError: a source or an option is wrong, or the first source is a portfolio.
+    """
+    if not sources:
+        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
+    require_single(sources[0])
+    taken = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    paths, models = list[Path](), dict[Path, Inputs | Plan]()
+    for source in sources:
+        if isinstance(source, (str, os.PathLike)):
+            paths.append(Path(source))
+            continue
+        if isinstance(source, Plan):
+            model: Inputs | Plan = source
+            name, suffix = source.provenance.problem_file or source.problem, ".plan.json"
+        else:
+            model = inputs = load(source, settings=settings, scenario=scenario)
+            name, suffix = inputs.problem_file or inputs.problem.name, ".yaml"
+        numbers = ("", *(f" ({number})" for number in range(2, len(sources) + 2)))
+        named = (Path(f"{Path(name).stem}{number}{suffix}") for number in numbers)
+        paths.append(next(each for each in named if each not in {*taken, *models}))
+        models[paths[-1]] = model
+    in_files, dask = bool(taken), str(workers) if "://" in str(workers) else None
+    try:
+        jobs = 0 if dask else int(workers)
+    except ValueError:
+        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
+        message = f"--workers '{str(workers)[:80]}' is no number"
+        raise InputError(Finding("option", message, fix=fix)) from None
+    return Request(
+        tuple(paths),
+        as_texts(settings) if in_files else (),
+        scenario if in_files else None,
+        None if gap is None else share("--gap", gap),
+        None if time_limit is None else seconds("--time-limit", time_limit),
+        one_of("--solver", solver, SOLVERS),
+        whole("--workers", jobs, 0),
+        dask,
+        progress,
+        models=models,
+    )
+
+
+def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
+    """Settings ``{path: value}`` or a list of texts as texts ``path=value``.
+
+    Args:
+        joined: a list is the values to vary, joined by commas.
+    """
+    if isinstance(settings, str):
+        fix = "write a list of them, or {path: value}"
+        raise InputError(Finding("set", f"'{clip(settings)}' is one text", fix=fix))
+    if not isinstance(settings, Mapping):
+        return tuple(settings)
+    return tuple(f"{path}={_text(value, joined)}" for path, value in settings.items())
+
+
+def _text(value: object, joined: bool) -> str:
+    if isinstance(value, str):
+        return value
+    if joined and isinstance(value, Iterable):
+        return ",".join(map(str, value))
+    return _as_json(value)
+
+
+def _as_json(value: object) -> str:
+    """A value as JSON, which is YAML, too; numpy's numbers and paths as those of Python."""
+
+    def plain(value: Any) -> Any:
+        return value.tolist() if hasattr(value, "tolist") else os.fspath(value)
+
+    return json.dumps(value, ensure_ascii=False, default=plain)
+
+
+# Portfolios: problems of several jobs, sites or periods.
+
+_PLAN, _READ_BYTES = b'"kind": "portfolio"', 200
+
+
+def is_portfolio(source: object) -> bool:
+    """True of a file that is a portfolio problem, or the plan of one."""
+    if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
+        return False
+    path = Path(source)
+    try:
+        if path.suffix == ".json":
+            with path.open("rb") as stream:
+                return _PLAN in stream.read(_READ_BYTES)
+        data = documents.read(path).data if path.suffix in (".yaml", ".yml") else {}
+    except (OSError, InputError):
+        return False  # the loader names the fault
+    jobs = data.get("jobs")
+    return bool({"sites", "periods"} & data.keys()) or (isinstance(jobs, tuple) and len(jobs) > 1)
+
+
+def require_single(source: object, name: str = "this function") -> None:
+    """Refuse a portfolio where one job at one site is analysed.
+
+    Raises:
+        InputError: the file is a portfolio.
+    """
+    if is_portfolio(source):
+        message = f"{name} is for one job at one site"
+        fix = (
+            "of a portfolio there are solve (planner.solve_portfolio), check, verify, explain, "
+            "sweep (a grid), simulate and explore"
+        )
+        raise InputError(Finding("portfolio", message, str(source), fix=fix))

@@ -1,4 +1,4 @@
-"""Results of every kind: exit code, screen, notebook page, tables.
+"""Results delivered: screen or JSON, files, notebook page, tables, exit code.
 
 Every part of a record that is a list of records is a table: its columns are their fields, of those
 within them as ``loss.stall``. A field with a value for each plan has a column for each plan.
@@ -7,29 +7,31 @@ within them as ``loss.stall``. A field with a value for each plan has a column f
 from __future__ import annotations
 
 import base64
+import io
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from datetime import datetime, time
+from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
+from planner import atomic_files
+from planner.analysis.request import one_of, stem_of
+from planner.atomic_files import write_all
+from planner.errors import Finding, InputError, StoppedError
+from planner.loader.prices import today
 from planner.report.blocks import Block, Heading
-from planner.report.edition import restated, restated_columns
-from planner.report.page import fragment, plan_sections
+from planner.report.edition import Audience, for_audience, restated, restated_columns
+from planner.report.page import ShownStudy, fragment, plan_sections, report
 from planner.report.screen import show
-from planner.report.views import (
-    checks,
-    comparison,
-    explain,
-    sensitivity,
-    sweep,
-    telemetry,
-)
+from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
 from planner.report.views import plan as plan_view
-from planner.report.words import clean
-from planner.schema import Record
+from planner.report.words import clean, listed
+from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -46,9 +48,13 @@ from planner.schema.analysis import (
 from planner.schema.bill import Bids
 from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import Plan
+from planner.terminal import coloured, say, show_progress
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from planner.analysis.verification import PlanFile
+    from planner.workbook.book import Book
 
 EXIT_CODES = {
     "optimal": 0,
@@ -59,6 +65,8 @@ EXIT_CODES = {
     "feasible": 5,
 }
 """By how a problem ended; wrong input ends with 2."""
+MOST_ROWS = 20_000
+"""Most rows of a sweep in its workbook, pictures and page."""
 
 
 class View(NamedTuple):
@@ -83,13 +91,8 @@ def _always(_: object) -> str:
     return "optimal"
 
 
-def _failed(statuses: Collection[str], otherwise: str) -> str:
-    return "failed" if "failed" in statuses else otherwise
-
-
-def _rows_ended(found: Sweep) -> str:
-    worst = ("failed", "no_solution", "feasible")
-    return next((name for name in worst if found.statuses.get(name)), "optimal")
+def _worst(statuses: Collection[str]) -> str:
+    return next((name for name in ("failed", "no_solution", "feasible") if name in statuses), "")
 
 
 def _sides_ended(found: Comparison) -> str:
@@ -97,49 +100,42 @@ def _sides_ended(found: Comparison) -> str:
     return "optimal" if planned else "infeasible"
 
 
+def _rules_ended(found: RulesTable) -> str:
+    return next((row.status or "infeasible" for row in found.rows if row.own), "optimal")
+
+
+def _audit_ended(found: Audit) -> str:
+    return "infeasible" if found.breaches or found.edited is None else "optimal"
+
+
+def _verification_ended(found: Verification) -> str:
+    return "infeasible" if found.result == "fails" else "optimal"
+
+
+def _sweep_ended(found: Sweep) -> str:
+    return _worst([name for name, count in found.statuses.items() if count]) or "optimal"
+
+
+def _tornado_ended(found: Tornado) -> str:
+    ends = [end.status for swing in found.swings for end in (swing.low, swing.high)]
+    return "failed" if "failed" in ends else found.status
+
+
+def _uncertain_ended(found: Uncertain) -> str:
+    return "failed" if found.statuses.get("failed") else found.status
+
+
 VIEWS: dict[type[Any], View] = {
     Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
-    RulesTable: View(
-        "rules",
-        comparison.rules,
-        None,
-        lambda found: next(
-            (row.status or "infeasible" for row in found.rows if row.own), "optimal"
-        ),
-    ),
+    RulesTable: View("rules", comparison.rules, None, _rules_ended),
     Alternatives: View("alternatives", comparison.alternatives),
-    Audit: View(
-        "audit",
-        checks.audit,
-        None,
-        lambda found: "infeasible" if found.breaches or found.edited is None else "optimal",
-    ),
-    Verification: View(
-        "verification",
-        checks.verification,
-        None,
-        lambda found: "infeasible" if found.result == "fails" else "optimal",
-    ),
+    Audit: View("audit", checks.audit, None, _audit_ended),
+    Verification: View("verification", checks.verification, None, _verification_ended),
     Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
-    Sweep: View("sweep", sweep.view, sweep.charts, _rows_ended, "table"),
+    Sweep: View("sweep", sweep.view, sweep.charts, _sweep_ended, "table"),
     Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
-    Tornado: View(
-        "tornado",
-        sensitivity.tornado,
-        sensitivity.tornado_charts,
-        lambda found: _failed(
-            [end.status for swing in found.swings for end in (swing.low, swing.high)], found.status
-        ),
-    ),
-    Uncertain: View(
-        "uncertain",
-        sensitivity.uncertain,
-        None,
-        lambda found: _failed(
-            [name for name, count in found.statuses.items() if count], found.status
-        ),
-        "outcomes",
-    ),
+    Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _tornado_ended),
+    Uncertain: View("uncertain", sensitivity.uncertain, None, _uncertain_ended, "outcomes"),
     Bids: View("bids", comparison.bids, table="bids"),
     Characterization: View(
         "characterization",
@@ -159,11 +155,6 @@ def view_of(record: object) -> View:
     return next(VIEWS[kind] for kind in type(record).__mro__ if kind in VIEWS)
 
 
-def exit_code(record: object) -> int:
-    """The exit code of the command that prints a record."""
-    return EXIT_CODES[view_of(record).ended(record)]
-
-
 def as_json(record: Any) -> str:
     """A record as JSON."""
     if isinstance(record, BaseModel):
@@ -171,7 +162,7 @@ def as_json(record: Any) -> str:
     return json.dumps(asdict(record), indent=2, ensure_ascii=False)
 
 
-def shown_in_currency(record: Any, rows: int | None = None) -> tuple[Any, dict[str, Any]]:
+def _in_currency(record: Any, rows: int | None = None) -> tuple[Any, dict[str, Any]]:
     """A record with its amounts as money of its currency, and the rows that a sweep's view takes.
 
     Args:
@@ -185,10 +176,19 @@ def shown_in_currency(record: Any, rows: int | None = None) -> tuple[Any, dict[s
     return stated, {"rows": restated_columns(record.columns, columns, record.shown_in)}
 
 
-def blocks_of(record: Any, **options: Any) -> list[Block]:
-    """A record as blocks."""
-    stated, beside = shown_in_currency(record)
+def blocks_of(record: Any, rows: int | None = None, **options: Any) -> list[Block]:
+    """A record as blocks; of a sweep the first rows."""
+    stated, beside = _in_currency(record, rows)
     return view_of(record).blocks(stated, **beside, **options)
+
+
+def charts_of(record: Any, rows: int | None = None) -> list[Any]:
+    """The charts of a record; of a sweep the first rows."""
+    charts = view_of(record).charts
+    if charts is None:
+        return []
+    stated, beside = _in_currency(record, rows)
+    return list(charts(stated, **beside))
 
 
 def text(result: Any, *, full: bool = False, styled: bool = False, **options: Any) -> str:
@@ -199,7 +199,7 @@ def text(result: Any, *, full: bool = False, styled: bool = False, **options: An
     return show(blocks_of(result, **options), full=full, styled=styled).rstrip("\n")
 
 
-# Notebooks
+# Notebooks: a page without a script, tables for pandas.
 
 
 def html(result: Any) -> str:
@@ -215,15 +215,6 @@ def html(result: Any) -> str:
     return "\n".join([head, fragment(blocks), *map(_picture, charts_of(result))])
 
 
-def charts_of(record: Any, rows: int | None = None) -> list[Any]:
-    """The charts of a record; of a sweep the first rows."""
-    charts = view_of(record).charts
-    if charts is None:
-        return []
-    stated, beside = shown_in_currency(record, rows)
-    return list(charts(stated, **beside))
-
-
 def _picture(chart: Any) -> str:
     from planner.report.picture import png
 
@@ -232,9 +223,6 @@ def _picture(chart: Any) -> str:
     data = base64.b64encode(png(chart)).decode()
     words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
     return f'<img alt="{words}" src="data:image/png;base64,{data}" width="800">'
-
-
-# Tables
 
 
 def frame(result: Any, part: str = "") -> pd.DataFrame:
@@ -292,7 +280,276 @@ def _columns(study: Any) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield the columns of a sweep; a name that does not end in its unit gets it in brackets."""
     for column in study.columns:
         plain = column.kind in ("input", "total", "job", "text", "count") or not column.unit
-        yield (
-            column.name if plain else f"{column.name} [{column.unit}]",
-            study.table[column.name],
-        )
+        name = column.name if plain else f"{column.name} [{column.unit}]"
+        yield name, study.table[column.name]
+
+
+# A command's result: screen or JSON, files, messages, exit code.
+
+
+class Target(NamedTuple):
+    """Where and how results go.
+
+    Attributes:
+        command: name of the command, for its progress.
+        problem: file that names the files written.
+        scenario: scenario that names them, too.
+        folder: folder for files, None for none.
+        as_json: JSON in place of the screen.
+        full: all tables and notes.
+        quiet: no messages.
+        counts: unit of its progress.
+        parts: parts of a plan's screen.
+    """
+
+    command: str
+    problem: Path
+    scenario: str | None = None
+    folder: Path | None = None
+    as_json: bool = False
+    full: bool = False
+    quiet: bool = False
+    counts: str = "parts"
+    parts: tuple[str, ...] = ()
+
+    def file(self, ending: str) -> Path:
+        """A file named after the problem and its scenario."""
+        named = self.problem.with_name(self.problem.name.replace(".plan.json", ".json"))
+        return (self.folder or Path()) / f"{stem_of(named, self.scenario)}.{ending}"
+
+
+def deliver(
+    study: Callable[..., Any], target: Target, write: Callable[..., None] | None = None
+) -> int:
+    """Run an analysis, print its record, write its files; return the exit code.
+
+    Args:
+        study: function of the library with all arguments but ``progress``; or several, whose
+            records are printed one after the other.
+        target: where and how.
+        write: writes the files of a record, in place of the files of its view.
+
+    Raises:
+        StoppedError: interrupted; the results until then are printed and written.
+    """
+    stopped: StoppedError | None = None
+    before = len(atomic_files.put_in_place)
+    with show_progress(target.command, target.counts, quiet=target.quiet) as progress:
+        try:
+            found = study(progress=progress)
+        except StoppedError as error:
+            if error.record is None:
+                raise
+            stopped, found = error, error.record
+        records = found if isinstance(found, tuple) else (found,)
+        if target.folder is not None:
+            (write or write_files)(target, *records)
+    _print_records(records, target)
+    list_written(before, quiet=target.quiet)
+    if stopped is not None:
+        raise StoppedError(f"{stopped}{'; they are written' if target.folder else ''}")
+    return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
+
+
+def _print_records(records: Sequence[Any], target: Target) -> None:
+    if target.as_json:
+        texts = [as_json(record) for record in records]
+        say(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        return
+    styled = coloured()
+    for record in records:
+        more: dict[str, Any] = {}
+        if isinstance(record, Comparison):
+            more = {"everything": target.full}
+        elif isinstance(record, Plan):
+            more = {"parts": target.parts}
+        say(text(record, full=target.full, styled=styled, **more), styled=styled)
+
+
+def list_written(before: int, *, quiet: bool) -> None:
+    """Print the files written since there were ``before``."""
+    written = atomic_files.put_in_place[before:]
+    if written and not quiet:
+        say(f"wrote {list_files(written)}", err=True)
+
+
+def list_files(paths: Sequence[Path]) -> str:
+    """File names as a sentence lists them; nothing in them steers the terminal."""
+    return listed(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
+
+
+def created_today() -> datetime:
+    """Today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
+    return datetime.combine(today(), time())
+
+
+# Files of analyses: STEM.NAME.json, .html, .xlsx, .png.
+
+
+def write_files(target: Target, *records: Any) -> None:
+    """Write JSON, pictures, page and workbook of the records of one study."""
+    from planner.workbook import tables
+
+    contents, sheets = dict[Path, bytes](), list[Any]()
+    for record in records:
+        name = view_of(record).name
+        if isinstance(record, Frontier):  # one for each axis
+            name = f"{name}-{record.x_name}"
+        contents[target.file(f"{name}.json")] = f"{as_json(record)}\n".encode()
+        contents |= draw(charts_of(record, MOST_ROWS), target.file(name))
+        sheets.append(partial(_add_sheets, record))
+    first, name = records[0], view_of(records[0]).name
+    plan = getattr(first, "plan", None)
+    title = str(getattr(first, "problem", None) or getattr(plan, "problem", "Plans compared"))
+    if isinstance(first, Sweep):
+        contents |= _sweep_files(first, target.file)
+    else:
+        page = report(title, None, [shown_study(record) for record in records])
+        contents[target.file(f"{name}.html")] = page.encode()
+    stream = io.BytesIO()
+    tables.write_study(stream, first, sheets, created=created_today(), title=title)
+    contents[target.file(f"{name}.xlsx")] = stream.getvalue()
+    write_all(contents)
+
+
+def _sweep_files(record: Any, file: Callable[[str], Path]) -> dict[Path, bytes]:
+    """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
+    from planner.report.exports import write_files as write_rows
+
+    tables = file("sweep.parquet"), file("sweep.csv")
+    write_rows(*tables, record.columns, record.types, record.table)
+    stated, beside = _in_currency(record, MOST_ROWS)
+    try:
+        return {file("sweep.html"): sweep.page(stated, beside["rows"], record.start)}
+    except InputError as error:
+        say(f"planner: no page with sliders: {error}", err=True)
+        return {}
+
+
+def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
+    """Charts with something drawn as PNG by path, named by ``stem`` and the chart."""
+    from planner.report.picture import png
+
+    found = {}
+    for chart in (each for each in charts if each.panels):
+        own = "" if f".{chart.name}" in stem.name else f".{chart.name}"
+        found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
+    return found
+
+
+def _add_sheets(record: Any, book: Book) -> None:
+    """Add the sheet of a record, and of a sweep one with all its rows."""
+    from planner.workbook import tables
+
+    name = view_of(record).name.capitalize()
+    tables.add(book, name, blocks_of(record, MOST_ROWS))
+    if isinstance(record, Sweep):
+        stated, beside = _in_currency(record, MOST_ROWS)
+        rows = tables.sweep_table(stated, beside["rows"])
+        tables.add(book, f"{name} data", (Heading("Every scenario"), rows))
+
+
+def shown_study(record: Any) -> ShownStudy:
+    """A record with its blocks and charts, for a page."""
+    return ShownStudy(tuple(blocks_of(record)), tuple(charts_of(record)))
+
+
+# Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.
+
+Also = Literal["cables", "netbox", "bill.csv", "bill.json"]
+Part = Literal["lines", "notes", "proof"]
+
+
+class Edition(NamedTuple):
+    """Readers of files, and the prices shown; None for those of the audience."""
+
+    audience: Audience = "internal"
+    prices: Prices | None = None
+
+
+EDITIONS = {
+    "internal": Edition(),
+    "customer": Edition("customer"),
+    "customer-list": Edition("customer", "list+net"),
+    "customer-no-prices": Edition("customer", "none"),
+    "partner": Edition("partner"),
+}
+"""Editions by the word of --audience."""
+
+
+def words_of(option: str, given: Sequence[str] | None, choices: object) -> tuple[str, ...]:
+    """The words of an option that takes several, with commas or repeated.
+
+    Raises:
+        InputError: one is none of the choices, a ``Literal``.
+    """
+    words = (word.strip() for text in given or () for word in text.split(","))
+    return tuple(dict.fromkeys(one_of(option, word, get_args(choices)) for word in words))
+
+
+def write_plan(
+    target: Target, plan: Plan, *, also: Collection[str], html: bool, edition: Edition
+) -> None:
+    """Write the files of a plan; only the internal edition carries the plan and its inputs.
+
+    A plan without lines (infeasible, no solution) leaves no files.
+
+    Raises:
+        InputError: NetBox files of a plan without racks, or a file cannot be written.
+    """
+    from planner.analysis.verification import open_plan
+    from planner.report.exports import bill, bill_csv, bill_json
+    from planner.workbook import write
+
+    if not plan.lines:
+        return
+    opened, inside = open_plan(target.problem, plan), edition.audience == "internal"
+    prices, stream = edition.prices, io.BytesIO()
+    contents, sheets = _cable_files(opened, also)
+    write(
+        opened.plan,
+        stream,
+        created=created_today(),
+        audience=edition.audience,
+        prices=prices,
+        inputs=opened.carried if inside else None,
+        more=sheets,
+    )
+    contents["xlsx"] = stream.getvalue()
+    if inside:
+        contents["plan.json"] = f"{as_json(plan)}\n".encode()
+    for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
+        if kind in also:
+            contents[kind] = as_bytes(bill(opened.plan, edition.audience, prices), prices)
+    if html:
+        contents["html"] = plan_page(opened.plan, edition)
+    mark = "" if inside else f"{edition.audience}."
+    write_all({target.file(f"{mark}{ending}"): data for ending, data in contents.items()})
+
+
+def plan_page(plan: Plan, edition: Edition) -> bytes:
+    """The page of a plan in an edition."""
+    shown = for_audience(plan, edition.audience, edition.prices)
+    return report(shown.problem, shown, ()).encode()
+
+
+def _cable_files(opened: PlanFile, also: Collection[str]) -> tuple[dict[str, bytes], list[Any]]:
+    """The cable schedule as CSV and sheet, and the tables for NetBox, by the end of their name."""
+    if not {"cables", "netbox"} & {*also}:
+        return {}, []
+    from planner.plan.cables import cable_schedule
+    from planner.report.exports import cables_csv, netbox_files
+    from planner.workbook import tables
+
+    if "netbox" in also and not opened.plan.racks:
+        message = "--also netbox: the plan has no racks"
+        raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
+    schedule = cable_schedule(opened.inputs, opened.plan)
+    contents, sheets = dict[str, bytes](), list[Any]()
+    if "cables" in also:
+        sheets = [partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))]
+        contents["cables.csv"] = cables_csv(schedule)
+    if "netbox" in also:
+        found = netbox_files(opened.plan, schedule)
+        contents |= {f"netbox-{key}.csv": data for key, data in found.items()}
+    return contents, sheets

@@ -1,15 +1,13 @@
 """Files from elsewhere: only plain ones are opened, and none larger than its reader can bear.
 
-A device, a pipe or a socket may never end, and opening one can block for ever, so the kind of a
-file is checked before it is opened. JSON is taken only where all readers of it find the same. A
-workbook is a zip file that can unpack to anything: its parts are counted before it is read.
+A device, a pipe or a socket may never end, so the kind of a file is checked before it is opened.
+JSON is taken only where all readers of it find the same. A workbook is a zip file that can unpack
+to anything: its parts are counted before it is read.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import stat
 import warnings
 import zipfile
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
 MISSING = "there is no such file"
 
 
-def regular(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -> int:
-    """The size of a plain file in bytes; links are followed.
+def regular(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -> None:
+    """Refuse all but a plain file; links are followed.
 
     Args:
         path: the file.
@@ -43,26 +41,26 @@ def regular(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -
         found = path.stat()
     except (OSError, ValueError) as error:
         raise _unreachable(path, error, what, missing) from None
-    _must_be_plain(path, found.st_mode, what)
+    if not stat.S_ISREG(found.st_mode):
+        folder = stat.S_ISDIR(found.st_mode)
+        kind = "a folder" if folder else "a pipe, a device or a socket"
+        fix = "name a file in it" if folder else "write its content into a file first"
+        raise _refused(path, f"is {kind}, not a file", what, fix)
     if found.st_size > most_bytes:
         raise _too_large(path, most_bytes, what)
-    return found.st_size
 
 
 def contents(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -> bytes:
     """All of a plain file that is read at once.
 
-    The opened file is checked again, and no more is read than is allowed: the name may lead
-    elsewhere by then, and some files of the system claim to be empty and never end.
+    No more is read than is allowed: some files of the system claim to be empty and never end.
 
     Raises:
         InputError: it cannot be read, is no plain file, or is larger.
     """
     regular(path, most_bytes=most_bytes, what=what, missing=missing)
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(handle, "rb") as stream:
-            _must_be_plain(path, os.fstat(handle).st_mode, what)
+        with path.open("rb") as stream:
             found = stream.read(most_bytes + 1)
     except OSError as error:
         raise _unreachable(path, error, what, missing) from None
@@ -87,14 +85,13 @@ def json_of(data: bytes, name: str, fix: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            key, line = _second_key(text)
-            message, fix = f"duplicate key '{key[:60]}'", "keep one of them"
-            raise InputError(Finding("duplicate-key", message, name, line, fix=fix))
+            keys = [key for key, _ in pairs]
+            message = f"duplicate key '{next(k for k in keys if keys.count(k) > 1)[:60]}'"
+            raise InputError(Finding("duplicate-key", message, name, fix="keep one of them"))
         return found
 
     try:
-        text = data.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=unique)
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         message = f"this is no JSON: {error.msg.lower()}"
         raise InputError(Finding("json", message, name, error.lineno, fix=fix)) from None
@@ -102,44 +99,20 @@ def json_of(data: bytes, name: str, fix: str) -> Any:
         raise InputError(Finding("json", "this is no JSON", name, fix=fix)) from None
 
 
-def _second_key(text: str) -> tuple[str, int]:
-    """The first key that its object has already, and its line, in JSON with such a key."""
-    keys: list[set[str]] = []
-    for token in re.finditer(r'[{}]|("(?:[^"\\]|\\.)*")(\s*:)?', text):
-        if token[0] == "{":
-            keys.append(set())
-        elif token[0] == "}":
-            keys.pop()
-        elif token[2]:
-            if (key := json.loads(token[1])) in keys[-1]:
-                return key, text.count("\n", 0, token.start()) + 1
-            keys[-1].add(key)
-    raise AssertionError("no key is there twice")
-
-
-def _must_be_plain(path: Path, mode: int, what: str) -> None:
-    if stat.S_ISREG(mode):
-        return
-    folder = stat.S_ISDIR(mode)
-    kind = "a folder" if folder else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
-    fix = "name a file in it" if folder else "write its content into a file first"
-    raise InputError(Finding(_code(what), f"is {kind}, not a file", str(path), fix=fix))
+def _refused(path: Path, message: str, what: str, fix: str | None = None) -> InputError:
+    return InputError(Finding(what.replace(" ", "-"), message, str(path), fix=fix))
 
 
 def _unreachable(path: Path, error: Exception, what: str, missing: str) -> InputError:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return InputError(Finding("not-found", missing, str(path)))
     reason = getattr(error, "strerror", None) or str(error)
-    return InputError(Finding(_code(what), f"cannot be read: {reason.lower()}", str(path)))
+    return _refused(path, f"cannot be read: {reason.lower()}", what)
 
 
 def _too_large(path: Path, most: int, what: str) -> InputError:
     message = f"is larger than {in_words(most)}, the most that a {what} may have"
-    return InputError(Finding(_code(what), message, str(path), fix="give less of it"))
-
-
-def _code(what: str) -> str:
-    return what.replace(" ", "-")
+    return _refused(path, message, what, "give less of it")
 
 
 def in_words(size: int) -> str:

@@ -18,7 +18,7 @@ from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.schema.catalog import Precision
 from planner.schema.job import DEFAULT_LOST_TIME
 from planner.shipped import catalog_files
-from planner.sizing.availability import most_spares, repair_load, units_out, waiting
+from planner.sizing.availability import most_spares, repair_load, waiting
 from planner.sizing.goodput import (
     FAILURES_PER_GPU_DAY,
     best_interval_s,
@@ -325,7 +325,7 @@ def spares() -> Iterator[Row]:
         "Arfeen et al., arXiv 2504.06095",
     )  # fmt: skip
     each = repair_load(LLAMA3, 1.0, 0.78 * 5 * DAY_S)
-    inside = units_out(2, 64 * each) / units_out(0, 72 * each)
+    inside = 64 * (1.0 - waiting(2, 64 * each)) / (72 * (1.0 - waiting(0, 72 * each)))
     yield Row(
         "goodput of 64 of 72 GPUs with 2 spare trays, against 72 without", 1.02, inside,
         lambda value: f"{value:.3f}", "Llama 3's failures, 78 % out for 5 days",

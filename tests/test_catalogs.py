@@ -19,7 +19,6 @@ from planner.loader.catalogs import (
     Catalogs,
     catalog_figures,
     load_catalogs,
-    never_planned,
 )
 from planner.loader.prices import Prices, load_prices
 from planner.schema.catalog import Item, Link, Port
@@ -65,9 +64,25 @@ def prices() -> Prices:
 @cache
 def unknown() -> dict[str, tuple[str, ...]]:
     """Return what is known and cannot be planned for lack of a figure, with what it lacks."""
-    items = catalogs().items
-    lacking = {name: never_planned(item, items, priced=True) for name, item in items.items()}
+    lacking = {name: tuple(_lacking(item)) for name, item in catalogs().items.items()}
     return {name: words for name, words in lacking.items() if words}
+
+
+def _lacking(item: Item) -> Iterator[str]:
+    parts = [catalogs().items[part.id] for part in item.components] or [item]
+    if item.category == "gpu_system":
+        known: dict[str, object] = {"dense rate": item.gpu.bf16_dense or item.gpu.fp8_dense}
+        known["compute ports"] = item.ports.compute
+    elif item.category == "storage":
+        known = {"read": item.sizes or item.provides.read, "usable": item.provides.usable}
+        known["write"] = item.sizes or item.is_bulk or item.provides.write
+    else:
+        return
+    yield from (name for name, figure in known.items() if not figure)
+    if any(part.consumes.it_power is None for part in parts):
+        yield "power draw"
+    if item.consumes.racks is None and any(part.consumes.rack_units is None for part in parts):
+        yield "rack units"
 
 
 def ports(item: Item) -> Iterator[tuple[str, Port]]:

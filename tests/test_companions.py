@@ -15,12 +15,11 @@ import pytest
 from planner.case import resolve
 from planner.errors import VerificationError
 from planner.loader import load
-from planner.schema.plan import Plan
 from planner.verifier import faults, verify
 from tests.optimizer.cases import furnish, ports
 from tests.optimizer.counted import companion_counts
 from tests.test_exactness import faults as enumerated_faults
-from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import solve
 
@@ -102,16 +101,13 @@ def test_a_fabric_has_an_end() -> None:
     request = furnished(minimize="cost")
     request.site["it_power"] = "90 MW"
     # Radix 8 in three tiers holds 128 ports, 4 to a system: 32 systems, one of them the manager.
-    request.more["targets"] = {"min_gpus": 31 * 8}
+    request.job["gpus"] = {"min": 31 * 8}
     assert solve(inputs_of(request.case())).status == "optimal"
-    request.more["targets"] = {"min_gpus": 31 * 8 + 1}
+    request.job["gpus"] = {"min": 31 * 8 + 1}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"
     with pytest.raises(ValueError, match="more than any size holds"):
         counts(request, gpu=32)
-
-
-# Storage and in-band management on one fabric, links to the customer's network, planes.
 
 
 # What the plan says of them.
@@ -122,24 +118,6 @@ def test_a_fabric_has_an_end() -> None:
 
 SEVERAL = (5484, 7069, 7621, 8793)
 """Random problems with several switches; the job of some runs on two types at once."""
-
-
-def solved(case: Case, **compute: object) -> Plan:
-    """Return the plan of a case whose compute fabric is asked for otherwise."""
-    network = case.problem.network
-    assert network.compute is not None
-    changed = network.compute.model_copy(update=compute)
-    problem = case.problem.model_copy(
-        update={"network": network.model_copy(update={"compute": changed})}
-    )
-    return solve(inputs_of(replace(case, problem=problem)), explain=False)
-
-
-def decided(plan: Plan) -> tuple[object, ...]:
-    """Return all that a plan decides and what that comes to."""
-    lines = [(line.sku, line.quantity, line.extended_net_usd) for line in plan.lines]
-    built = [(f.network, f.switch_sku, f.planes, f.oversubscription) for f in plan.fabrics]
-    return plan.status, plan.objective.value, lines, built
 
 
 @pytest.mark.parametrize("seed", [*SEVERAL, 10595])

@@ -129,7 +129,7 @@ COMMANDS = (
     "sweep --mode tornado problem.yaml -q",
     "sweep --mode frontier problem.yaml --against cost --points 3 -q",
     "sweep problem.yaml --vary budget.capex=x0.5,x1 -q",
-    "solve problem.yaml --set targets.min_gpus=500",
+    "solve problem.yaml --set jobs.0.gpus.min=500",
 )  # fmt: skip
 
 

@@ -1,20 +1,26 @@
 """The documentation says what the program does: commands, options, links, snippets, pictures."""
 
+from __future__ import annotations
+
 import importlib.util
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
 import yaml
 
+from planner.cli import app
 from planner.loader import load_with_findings
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from tests.world.commands import ran
-from tests.world.scripts import script
+from tests.smoke import COMMANDS
+from tests.world.commands import ran, script
 from tests.world.solved import solve, solved
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -219,3 +225,46 @@ def test_the_site_is_built_without_a_broken_link_and_opens_offline(tmp_path: Pat
     loaded = re.compile(r"<(?:script|img|iframe)[^>]*src=\"?https?:|<link[^>]*href=\"?https?:")
     for name in pages:
         assert not loaded.search((tmp_path / name).read_text("utf-8")), name
+
+
+# `docs/developing.md` names files that are there.
+
+
+def test_every_path_that_the_page_names_is_there() -> None:
+    page = (ROOT / "docs" / "developing.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:planner|tests|docs|catalogs|problems|schemas)/[\w./]*)`", page))
+    assert len(named) > 50
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+# The Python examples run and print figures.
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_prints_a_plan(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path))
+    printed = capsys.readouterr().out
+    assert "PFLOP/s" in printed
+    assert "nan" not in printed.lower()
+
+
+# `.ci/smoke` tries each command in a process of its own: here that it leaves none out.
+
+
+def commands(group: object, name: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield every command, and whether it prints JSON on demand."""
+    for word, command in getattr(group, "commands", {}).items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{word} ")
+        else:
+            yield name + word, any("--json" in option.opts for option in command.params)
+
+
+def test_every_command_is_tried_with_json_where_it_has_it() -> None:
+    for name, has_json in commands(typer.main.get_command(app)):
+        tried = [line for line in COMMANDS if line[2:].startswith(f"{name} ")]
+        assert tried, name
+        assert any("--json" in line for line in tried) == has_json, name

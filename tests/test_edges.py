@@ -8,16 +8,10 @@ import pytest
 
 from planner.inputs import Inputs
 from planner.schema.catalog import Family, Item
-from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
 from tests.world.catalog import figure
 from tests.world.solved import solve
-from tests.world.solved import solved as solved_once
-
-
-def solved(*settings: str) -> Plan:
-    return solved_once("hall_10MW", *settings)
 
 
 def system(name: str, gpus: int) -> Item:

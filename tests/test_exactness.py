@@ -22,8 +22,8 @@ from tests.world.solved import solve
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16
-ENUMERATED_LONG = {248}
-"""Random cases whose enumeration takes minutes."""
+ENUMERATED_LONG = {126, 248}
+"""Random cases whose enumeration takes long."""
 VALUE_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 CERTIFICATE = 5e-6

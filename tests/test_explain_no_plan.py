@@ -22,10 +22,10 @@ from tests.world.solved import solve
 
 RESTORE = str(shipped.problem_files()["infeasible_restore"])
 TIGHT = (
-    "targets={min_gpus: 480}", "budget.capex=12 MUSD", "site.facility_power=600 kW",
+    "jobs.0.gpus={min: 480}", "budget.capex=12 MUSD", "site.facility_power=600 kW",
 )  # fmt: skip
 """60 systems draw 752.8 kW with storage and cost 17.2 MUSD: power and money are both short."""
-GPUS, MONEY, POWER = "targets.min_gpus", "budget.capex", "site.facility_power"
+GPUS, MONEY, POWER = "jobs.0.gpus.min", "budget.capex", "site.facility_power"
 
 
 def tight(problem: str, *options: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planner import units
 from planner.case.figures import SUMS
 from planner.case.items import BillItem
 from planner.case.model import Rates
@@ -20,7 +21,9 @@ from planner.limits import (
     BY_NAME,
     LIMITS,
 )
-from planner.schema.plan import Plan
+from planner.schema.operation import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan
+from planner.schema.plan import Plan, Site, Totals
+from planner.units import Dimension
 from planner.workbook import write
 from tests.optimizer.limited import everything_limited
 from tests.world.random_cases import inputs_of
@@ -159,3 +162,64 @@ def test_what_storage_must_reach_for_more_gpus_binds() -> None:
     request.job["parallelism"] = {"tensor": 8, "pipeline": 1}
     request.job["restore"] |= {"max_time": "4 s", "fan_out": "every_replica"}
     assert binding(request) == {"restore_time"}
+
+
+# One name, one label, one unit for one figure, wherever the product shows it.
+
+
+NOT_FIGURES = {
+    "name", "gpu_type", "gpu_types", "storage_family", "storage_families", "mode",
+    "interval_policy", "fan_out_kind", "writers", "whole_replicas", "write_limited_by",
+    "read_limited_by", "repair", "repair.unit", "repair.shrunk", "repair.in_rack", "repair.decided",
+    "loss", "critical_skus", "capex_by_section_usd", "systems_by_type", "usable_gpus_by_type",
+    "per_system_gpus", "bulk", "burst", "local", "derived_stall", "ways", "energy_basis",
+    "tensor_gpus",
+}  # fmt: skip
+"""Fields of a plan's totals, jobs and site that are names, choices, limits or groups of figures."""
+UNITS = {
+    each.unit for each in vars(units).values() if isinstance(each, Dimension)
+} | {
+    "share", "USD/year", "1/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
+    "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints",
+    "appliances", "years", "units", "",
+}  # fmt: skip
+OF_STUDIES = {
+    "gpu_systems", "storage_units", "budget.stall", "budget.slowdown",
+    "budget.shrunk",
+}  # fmt: skip
+"""Figures that only studies state."""
+
+ENDINGS = {
+    "_kw": "kW", "_usd": "USD", "_usd_per_year": "USD/year", "_tb": "TB", "_gb": "GB", "_s": "s",
+    "_gb_per_s": "GB/s", "_tb_per_day": "TB/day", "_kg": "kg", "_btu_per_h": "BTU/h",
+    "_pflops": "PFLOP/s", "lead_time_days": "days",
+}  # fmt: skip
+
+
+def fields() -> list[str]:
+    lost = (f"loss.{name}" for name in Loss.model_fields)
+    mended = [f"repair.{name}" for name in Repair.model_fields]
+    mended += [f"shrunk.{name}" for name in ShrunkPlan.model_fields]
+    bulk = [f"bulk.{name}" for name in BulkPlan.model_fields]
+    bulk += [f"burst.{name}" for name in BurstPlan.model_fields]
+    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *bulk, *Site.model_fields]
+
+
+def test_each_field_is_a_figure_or_known_to_be_none_and_the_reverse() -> None:
+    assert [name for name in fields() if (name in FIGURES) == (name in NOT_FIGURES)] == []
+    assert set(FIGURES) | NOT_FIGURES == set(fields()) | OF_STUDIES
+
+
+def test_a_unit_is_the_one_the_name_ends_in() -> None:
+    for name, figure in FIGURES.items():
+        assert figure.unit in UNITS, name
+        longest = max((end for end in ENDINGS if name.endswith(end)), key=len, default=None)
+        assert longest is None or figure.unit == ENDINGS[longest], name
+        assert figure.money == ("usd" in name or name == "discount_rate"), name
+
+
+def test_a_label_means_one_figure_in_one_unit() -> None:
+    called: dict[tuple[str, str], list[str]] = {}
+    for figure in FIGURES.values():
+        called.setdefault((figure.label, figure.unit), []).append(figure.name)
+    assert {label: names for label, names in called.items() if len(names) > 1} == {}

@@ -1,4 +1,4 @@
-"""From files to inputs: scenarios, settings, extends, includes, price books, places."""
+"""From files to inputs: scenarios, settings, extends, price books, places."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.schema import Identifier
 from planner.schema.problem import Problem
@@ -149,13 +148,14 @@ def test_lists_are_entered_by_position_or_name(files: Files, entry: str) -> None
 
 
 def test_settings_make_what_was_not_there(files: Files) -> None:
-    settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3", "targets.min_gpus=8")
+    settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3")
+    settings += ("targets.min_useful_gpus=8",)
     problem = load(files(), settings=settings).problem
     assert problem.site.racks == 5
     assert problem.site.rack is not None
     assert problem.site.rack.height_ru == 48.0
     assert problem.items["gpu"].max == 3
-    assert problem.targets.min_gpus == 8
+    assert problem.targets.min_useful_gpus == 8
 
 
 def test_the_digest_follows_every_input(files: Files) -> None:
@@ -223,7 +223,6 @@ def test_extends_merges_groups_and_replaces_figures(files: Files) -> None:
 def test_extended_items_keep_the_sources_of_their_base(files: Files) -> None:
     mine = """\
 catalog: Mine
-include: [own.yaml]
 sources:
   own: {title: My own measurement}
 items:
@@ -233,7 +232,7 @@ items:
     provides:
       read: {value: 11 GB/s, source: own, confidence: high}
 """
-    inputs = load(files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[mine.yaml]")))
+    inputs = load(files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[own.yaml, mine.yaml]")))
     assert inputs.catalog_names == ("Own", "Mine")
     sources = inputs.item_sources["mine"]
     assert sources["own"].title == "My own measurement"
@@ -244,28 +243,16 @@ items:
 def test_a_source_may_not_mean_two_things_in_one_item(files: Files) -> None:
     mine = """\
 catalog: Mine
-include: [own.yaml]
 sources:
   sheet: {title: Another data sheet}
 items:
   - {id: mine, extends: grand, model: Mine}
 """
-    text = error_of(files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[mine.yaml]")))
+    text = error_of(
+        files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[own.yaml, mine.yaml]"))
+    )
     assert "'sheet'" in text
     assert "mine.yaml" in text
-
-
-def test_includes_are_read_once_and_circles_are_refused(files: Files, tmp_path: Path) -> None:
-    files(
-        left="catalog: Left\ninclude: [own.yaml]\n",
-        right="catalog: Right\ninclude: [own.yaml, left.yaml]\n",
-    )
-    catalogs = load_catalogs([tmp_path / "left.yaml", tmp_path / "right.yaml"])
-    assert catalogs.names == ["Own", "Left", "Right"]
-    assert len(catalogs.items) == 4
-    files(left="catalog: L\ninclude: [right.yaml]\n", right="catalog: R\ninclude: [left.yaml]\n")
-    with pytest.raises(InputError, match="circular"):
-        load_catalogs([tmp_path / "left.yaml"])
 
 
 def test_ids_are_unique_over_all_catalogs(files: Files) -> None:
@@ -281,7 +268,6 @@ def test_ids_are_unique_over_all_catalogs(files: Files) -> None:
 
 MINE = """\
 price_book: Mine
-include: [book.yaml]
 sources:
   mine: {title: My quote}
 prices:
@@ -295,17 +281,17 @@ def test_later_books_override_earlier_ones_item_by_item(files: Files, tmp_path: 
     files(mine=MINE, more=MINE.replace("900", "800").replace("Mine", "More"))
     for order, expected, book in (
         (("book", "mine"), 900.0, "Mine"),
-        (("mine", "book"), 900.0, "Mine"),  # the book that includes the other is above it
-        (("mine", "more"), 800.0, "More"),
-        (("more", "mine"), 900.0, "Mine"),
+        (("mine", "book"), 1000.0, "Book"),
+        (("book", "mine", "more"), 800.0, "More"),
+        (("book", "more", "mine"), 900.0, "Mine"),
     ):
         prices = load_prices([tmp_path / f"{name}.yaml" for name in order], {})
         assert (prices.prices["box"].list_usd, prices.entries["box"].book) == (expected, book), (
             order
         )
         assert (prices.prices["gpu"].list_usd, prices.entries["gpu"].book) == (2000.0, "Book")
-        assert prices.sources["box"]["mine"].title == "My quote"
-    assert [d.discount for d in load_prices([tmp_path / "mine.yaml"], {}).discounts] == [0.1, 0.2]
+    both = [tmp_path / "book.yaml", tmp_path / "mine.yaml"]
+    assert [d.discount for d in load_prices(both, {}).discounts] == [0.1, 0.2]
 
 
 SCHEMA = Problem.model_json_schema()

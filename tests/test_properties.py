@@ -127,9 +127,6 @@ def test_a_limit_that_does_not_bind_changes_nothing_when_it_goes() -> None:
         )
 
 
-# Order, repetition and solver are nothing.
-
-
 # Items that are not needed, and items that are.
 
 

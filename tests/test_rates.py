@@ -1,4 +1,4 @@
-"""Rates of GPUs by class of model: measured ones by default, assumed ones only where asked for."""
+"""What GPUs do: rates by class of model, measured or assumed; time that a job loses besides."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ import pytest
 
 import planner
 from planner import shipped
+from planner.analysis.simulation import SimulationOptions, study
 from planner.loader.catalogs import load_catalogs
+from planner.schema.job import DEFAULT_LOST_TIME
 from planner.schema.plan import Plan
-from tests.world.scripts import script
+from planner.sizing.goodput import LOST_TIME
+from tests.world.catalog import inputs_of
+from tests.world.commands import script
+from tests.world.solved import solved
 
 PROBLEM = Path(__file__).resolve().parents[1] / "problems" / "enterprise_1MW.yaml"
 
 
-def solved(training: str, systems: str) -> Plan:
+def trained(training: str, systems: str) -> Plan:
     return planner.solve(
         PROBLEM,
         settings=(
@@ -41,30 +46,30 @@ def test_a_class_has_a_planning_value_within_what_is_published() -> None:
 
 
 def test_a_plan_counts_the_rate_of_its_class_and_carries_the_range() -> None:
-    plan = solved("{tokens: 1.4 T, model: dense, precision: fp8}", "nvidia_dgx_b200")
+    plan = trained("{tokens: 1.4 T, model: dense, precision: fp8}", "nvidia_dgx_b200")
     (way,) = plan.jobs[0].ways
-    assert (way.rate_tflops, way.rate_low_tflops, way.rate_high_tflops) == (1310, 980, 1667)
+    assert way.rate_tflops == 1310
     job = plan.jobs[0]
     assert job.useful_pflops == pytest.approx(job.gpus_used * job.goodput * 1.310, rel=1e-9)
 
 
 def test_unmeasured_type_enters_only_with_an_assumed_rate() -> None:
     both = "amd_mi300x_8x, nvidia_dgx_h100"
-    measured = solved("{tokens: 1.4 T, model: dense, precision: fp8}", both)
+    measured = trained("{tokens: 1.4 T, model: dense, precision: fp8}", both)
     assert measured.jobs[0].gpu_types == ("nvidia_dgx_h100",)
     left_out = {each.sku: each.reason for each in measured.not_considered}
     assert "a measured rate of dense in fp8" in left_out["amd_mi300x_8x"]
     training = "{tokens: 1.4 T, model: dense, precision: fp8, assumed_mfu: 40 %}"
-    assumed = solved(training, "amd_mi300x_8x")
+    assumed = trained(training, "amd_mi300x_8x")
     (way,) = assumed.jobs[0].ways
-    assert (way.rate_tflops, way.rate_source) == (pytest.approx(0.4 * 2614.9), "assumed")
+    assert way.rate_tflops == pytest.approx(0.4 * 2614.9)
     assert any("is assumed: 40 % of the dense peak" in warning for warning in assumed.warnings)
     assert planner.verify(assumed, solve_again=False).result == "holds"
 
 
 def test_an_assumption_for_unmeasured_types_needs_a_class_of_models() -> None:
     with pytest.raises(planner.InputError, match="give model: dense"):
-        solved("{mfu: 40 %, assumed_mfu: 30 %}", "nvidia_dgx_h100")
+        trained("{mfu: 40 %, assumed_mfu: 30 %}", "nvidia_dgx_h100")
 
 
 # The page of predictions beside what is published: kept in step, blind, with its misses.
@@ -106,3 +111,53 @@ def test_the_exponent_is_that_of_a_line_through_logarithms() -> None:
     made += [truth.Rate("b", "fp8", gpus, 100 * gpus**-0.07, "mlperf_x") for gpus in (8, 16)]
     made += [truth.Rate("b", "fp8", 9, 1.0, "somebody")]
     assert truth.exponent(made) == pytest.approx(0.07)
+
+
+# Lost time besides failures: known answers, its parts, and the same in every reckoning of it.
+
+
+MAIN = "10MW"
+LOCAL = "local_level"
+NONE, SOME = "jobs.0.lost_time=none", "jobs.0.lost_time=8 %"
+
+
+@pytest.mark.parametrize("problem", [MAIN, LOCAL])
+def test_goodput_falls_by_the_share_and_the_purchase_stays(problem: str) -> None:
+    free, lossy = (solved(problem, setting, explain=False) for setting in (NONE, SOME))
+    before, after = free.jobs[0], lossy.jobs[0]
+    assert after.goodput == pytest.approx(0.92 * before.goodput, rel=1e-9)
+    assert after.useful_pflops == pytest.approx(0.92 * (before.useful_pflops or 0.0), rel=1e-9)
+    assert after.interval_s == pytest.approx(before.interval_s, rel=1e-6)
+    counts = [[(line.sku, line.quantity) for line in plan.lines] for plan in (free, lossy)]
+    assert counts[0] == counts[1]
+    assert sum(after.losses.values()) == pytest.approx(1.0 - after.goodput, abs=1e-12)
+    assert after.loss.other == pytest.approx(0.08 * before.goodput, rel=1e-9)
+    assert "other" not in before.losses
+
+
+def test_it_is_on_unless_asked_off_and_within_the_published_range() -> None:
+    asked = inputs_of().problem.job
+    assert asked.lost_share == 0.0  # "none" in this problem
+
+    usual = type(asked).model_validate({"name": "any", "parameters": "70 B"})
+    assert usual.lost_share == DEFAULT_LOST_TIME
+    assert LOST_TIME.low < DEFAULT_LOST_TIME < LOST_TIME.high
+
+
+def test_a_share_that_nobody_stated_is_named_with_its_worth() -> None:
+    usual = solved(MAIN, explain=False)
+    worth = (usual.jobs[0].useful_pflops or 0.0) / 0.95 * 0.05
+
+    (note,) = (text for text in usual.warnings if "lost time besides failures" in text)
+    assert f"{worth:,.0f} PFLOP/s" in note
+    assert not any("lost time besides" in text for text in solved(MAIN, SOME).warnings)
+
+
+def test_simulation_loses_it_too() -> None:
+    plan = solved(MAIN, SOME, explain=False)
+    found = study(plan, SimulationOptions(replications=40, intervals=False)).jobs[0]
+
+    assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
+    assert found.loss.other == pytest.approx(0.08 / 0.92 * found.goodput.mean, rel=1e-9)
+    lost = sum(found.loss.model_dump().values())
+    assert lost == pytest.approx(1.0 - found.goodput.mean, abs=1e-9)

@@ -18,8 +18,7 @@ from tests.test_ratio_objective import NAMES, ratio_case
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_hardware import figure
-from tests.world.random_reading import reading
-from tests.world.random_repair import repaired_case, shrinking
+from tests.world.random_repair import reading, repaired_case, shrinking
 from tests.world.requests import Request
 from tests.world.solved import solve
 

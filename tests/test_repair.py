@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pytest
 
-from planner.inputs import Inputs
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
 from planner.verifier import faults
@@ -85,20 +83,8 @@ def test_figures_by_hand() -> None:
     assert repair.availability == pytest.approx(tried[used] / (8 * used))
     # Goodput hardly depends on the GPUs in use here, so these decide.
     assert tried[used] == pytest.approx(max(tried.values()), rel=0.01)
-    assert repair.units_out == pytest.approx(load * repair.availability)
-    assert repair.waiting_h_per_year == pytest.approx(8760 * (1.0 - repair.availability))
     assert job.goodput < repair.availability
     assert sum(job.losses.values()) == pytest.approx(1.0 - job.goodput)
-
-
-def test_one_more_spare_is_worth_what_the_plan_says() -> None:
-    request = asked({"share": 0.8, "time": "48 h", "spares": 1}, maximize="useful_gpus")
-    request.job["gpus"] = {"min": 80, "max": 80}
-    one = planned(request)
-    request.job["repair"]["spares"] = 2
-    two = planned(request)
-    gained = two.jobs[0].useful_gpus - one.jobs[0].useful_gpus
-    assert repair_of(one).next_spare_gpus == pytest.approx(gained, rel=1e-3)
 
 
 def test_a_swap_longer_than_the_time_between_failures_is_no_plan() -> None:
@@ -129,7 +115,6 @@ def test_spare_trays_stay_in_racks_whose_tensor_groups_span_trays() -> None:
     short = poisson(2, load) / sum(poisson(out, load) for out in range(3))
     odds = job.systems_used * short / (1.0 - short)
     assert repair.availability == pytest.approx(1.0 / (1.0 + odds))
-    assert (repair.next_spare_gpus, repair.units_out) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +143,3 @@ def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
     inputs = inputs_of(request.case())
     wrong = put(planned(request), ("jobs", 0, "per_system_gpus"), used)
     assert "jobs.per_system_gpus" in "\n".join(faults(inputs, wrong))
-
-
-@cache
-def solved(seed: int) -> tuple[Inputs, Plan]:
-    inputs = inputs_of(repaired_case(seed))
-    return inputs, solve(inputs, explain=False)

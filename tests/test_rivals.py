@@ -167,6 +167,3 @@ def test_prices_decide_where_their_ranges_overlap(tmp_path: Path) -> None:
     assert "Slow wins at 90,000 USD or less per Slow 1 (list 100,000" in text
     shown = show(view(Explanation(plan=plan)), full=True)
     assert {"100,000", "200,000", "80,000", "90,000"} <= {*shown.split("Storage alt")[1].split()}
-
-
-# The verifier: whatever is changed, it notices.

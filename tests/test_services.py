@@ -8,9 +8,9 @@ import pytest
 
 from planner.report.exports import bill
 from planner.schema.plan import Line, Plan
-from tests.world.bills import Bill, bill_of_two, companion, group, port, switch
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
+from tests.world.requests import Bill, bill_of_two, companion, group, port, switch
 from tests.world.solved import solve
 
 

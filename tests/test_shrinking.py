@@ -4,19 +4,20 @@ is refused, plans that were changed."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from random import Random
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.optimizer.goodput import Shrunk, Units
 from planner.schema.operation import ShrunkPlan
 from planner.schema.plan import Plan
-from planner.sizing.availability import Restarts, Shrinking, shrunk
-from planner.verifier.physics import States, replicas_running
+from planner.sizing.availability import Restarts
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
@@ -33,38 +34,6 @@ DAY_S = 86_400.0
 # The formula.
 
 
-def jobs(count: int) -> Iterator[tuple[Shrinking, float]]:
-    """Yield random jobs, each with a load: replicas of parts of a unit, and of several."""
-    luck = Random(7)
-    while count:
-        size, each, units = (
-            luck.choice((1, 2, 3, 8, 64)),
-            luck.choice((1, 8, 72)),
-            luck.randint(1, 60),
-        )
-        most = each * units // size
-        if most:
-            replicas = max(1, most - luck.randint(0, 3))
-            least = luck.randint(1, max(1, replicas // 2))
-            yield Shrinking(units, each, size, replicas, least), luck.uniform(0.01, 10.0)
-            count -= 1
-
-
-HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 60.0, 9.0)
-"""Repairs of an hour after four of five failures; three of ten need a far restart."""
-
-
-def test_sizing_and_enumeration_agree() -> None:
-    for job, load in jobs(200):
-        found = shrunk(job.running, load)
-        limits = job.least, job.replicas
-        running = replicas_running(job.units, job.unit_gpus / job.replica_gpus, limits)
-        chain = States.of(running, load, HOW.repair_s)
-        assert chain.running == pytest.approx(1.0 - found.idle, abs=1e-12)
-        assert chain.seen == pytest.approx(found.failing, abs=1e-12)
-        assert chain.mean(lambda out, _: out) == pytest.approx(found.units_out, rel=1e-9)
-
-
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])
 def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: float) -> None:
     """The NTP paper has an availability of 94 % with domains of 64: one failed GPU loses all of it.
@@ -73,9 +42,11 @@ def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: f
     """
     units, out = 500, 0.001
     load = units * domain * out / (1.0 - out)
-    found = shrunk(Shrinking(units, domain, domain, units).running, load)
-    assert found.idle == pytest.approx(expected, abs=1e-4)
-    assert found.idle == pytest.approx(1.0 - (1.0 - out) ** domain, abs=0.003)
+    how = Restarts(1.0, DAY_S, ((1.0, 60.0),), 60.0)
+    job = Units(domain, domain, 1, load / units, how)
+    (running,) = Shrunk.of(job, np.array([float(units)]), np.array([float(units)])).running
+    assert 1.0 - running == pytest.approx(expected, abs=1e-4)
+    assert 1.0 - running == pytest.approx(1.0 - (1.0 - out) ** domain, abs=0.003)
 
 
 # Plans.
@@ -135,40 +106,43 @@ def test_the_figures_by_hand() -> None:
     plan = by_hand()[1]
     job, repair = plan.jobs[0], plan.jobs[0].repair
     assert repair is not None
-    units = -(-job.gpus_used // 8) + repair.spares
-    load = 0.01 * job.gpus_used * 0.8
-    found = shrunk(Shrinking(units, 8, 16, job.gpus_used // 16).running, load)
-    restart_s = job.restart_s + job.restore_s
-    assert told(plan).restart_s == pytest.approx(restart_s + job.drain_s)
-    assert job.mtti_s == pytest.approx(DAY_S / (0.01 * job.gpus_used * found.failing))
-    # A unit that is back finds the job computing; then a failure, or another unit, may be first.
-    full_s = job.mtti_s * found.failing
-    ran, could = (found.grown - found.late) / found.restarts, found.grown / found.restarts
-    before = found.met / DAY_S + 0.2 * ran / full_s
+    units, whole = -(-job.gpus_used // 8) + repair.spares, job.gpus_used // 16
+    load, weight, states = 0.01 * job.gpus_used * 0.8, 1.0, list[tuple[int, float, int]]()
+    for out in range(units + 1):  # two systems of those that are left hold a replica
+        states.append((out, weight, min(whole, (units - out) // 2)))
+        weight *= load * states[-1][2] / whole / (out + 1)
+    total = math.fsum(w for _, w, _ in states)
+    chain = [(out, w / total, d) for out, w, d in states]
+    running = math.fsum(p * d for _, p, d in chain) / whole
+    failing = math.fsum(p * d * d for _, p, d in chain) / whole**2 / running
+    assert (told(plan).running, told(plan).failing) == pytest.approx((running, failing))
+    assert job.mtti_s == pytest.approx(DAY_S / (0.01 * job.gpus_used * failing))
+    # A unit that is back lets a replica more run; it finds the job computing, then a failure, or
+    # another unit, may be first.
+    steps = [
+        (p * out, out, was, now) for (_, _, now), (out, p, was) in pairwise(chain) if 0 < was < now
+    ]
+    often = math.fsum(each for each, *_ in steps)
+    met = math.fsum(each * out for each, out, _, _ in steps) / often
+    full_s = job.mtti_s * failing
+    ran = math.fsum(each * was for each, _, was, _ in steps) / often / whole
+    could = math.fsum(each * now for each, *_, now in steps) / often / whole
+    before = met / DAY_S + 0.2 * ran / full_s
     computing = math.exp(-job.restart_s * before)
     fails, every_s = ran / full_s, job.interval_s
-    first = fails + (found.met - 1.0) / DAY_S
-    planned = computing * captured(before, first, every_s)
+    planned = computing * captured(before, fails + (met - 1.0) / DAY_S, every_s)
     again = math.exp(could * job.restart_s / full_s)
     stands_s = (again - 1.0) * full_s / could
     planned /= 1.0 + 0.8 * fails * stands_s * planned
-    assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts * planned)
-    # Two systems hold a replica: every unit that is back and brings one brings one of all.
-    assert found.late == pytest.approx(found.restarts * 16 / job.gpus_used)
     waits_s = (1.0 - captured(before, fails, every_s)) / fails
-    late = found.late * (1.0 - found.eased) * computing * waits_s / DAY_S
-    assert told(plan).late == pytest.approx(late)
+    met_out = math.fsum(p * out * d for out, p, d in chain) / (running * whole)
+    eased = math.fsum(p * out for out, p, _ in chain) - met_out
+    late = often * (could - ran) * (1.0 - eased) * computing * waits_s / DAY_S
     stands_s += again * (job.restore_s + job.drain_s)
-    left = 1.0 - found.idle - found.grown * planned * stands_s / DAY_S - late
+    left = running - often * could * planned * stands_s / DAY_S - late
     # Restarts after failures are of those that are left, unless the unit is back before they end.
-    out = job.restart_s / DAY_S
-    resized = found.late / (1.0 - found.idle) / repair.load
-    spared = 0.8 * resized * (1.0 - math.exp(-out)) / out
-    left *= math.exp(restart_s / job.mtti_s * spared / found.failing)
+    out_s = job.restart_s / DAY_S
+    resized = often * (could - ran) / running / repair.load
+    spared = 0.8 * resized * (1.0 - math.exp(-out_s)) / out_s
+    left *= math.exp((job.restart_s + job.restore_s) / job.mtti_s * spared / failing)
     assert repair.availability == pytest.approx(left)
-
-
-# Plan and simulation.
-
-
-# What is refused, and what is caught.

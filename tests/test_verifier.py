@@ -136,7 +136,7 @@ LIMITS = [
     ("limited", "restore_time", (*JOB, "restore", "max_time_s"), 1.0),
     ("limited", "replica_fits", (*JOB, "parallelisms", "pipeline"), 64),
     ("limited", "gpus_max", (*JOB, "gpus", "max"), 499),
-    ("limited", "min_gpus", ("targets", "min_gpus"), 505),
+    ("limited", "gpus_min", (*JOB, "gpus", "min"), 505),
     ("limited", "min_goodput", ("targets", "min_goodput"), 0.9999),
     ("limited", "max_days_to_train", ("targets", "max_days_to_train"), 10.0),
     ("limited", "items.box.min", ("items", "box", "min"), 4),

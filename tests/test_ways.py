@@ -229,6 +229,3 @@ def test_the_plan_takes_the_option_that_does_most(
 ) -> None:
     job = planned(spread(*options)).jobs[0]
     assert (job.replica_gpus, job.gpus_used) == (replica, gpus)
-
-
-# Ways that another covers, and how many searches are left.

@@ -1,8 +1,7 @@
 """Bids on one problem: each planned and ranked, and the best mix of their lots.
 
 A lot is the GPU systems or the storage of one bid. All other products come from the awarded bid
-with the lowest price, or from a further bid that is lower still. An awarded bid is paid all its
-charges.
+with the lowest price. An awarded bid is paid all its charges.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice, product
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from planner.analysis.offers import (
     LETTERS,
@@ -21,30 +20,30 @@ from planner.analysis.offers import (
     Counts,
     Offer,
     Prices,
-    lacks_of,
     lot_counts,
-    money_of,
     objections,
     offer_of,
     read_bids,
-    unit_usd,
     with_offers,
 )
 from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import NO_PLAN
 from planner.api import Options, why_infeasible
 from planner.case import resolve
-from planner.case.figures import unit_net_usd
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.optimise import optimise
 from planner.plan import assemble
-from planner.quotes.lines import is_total
+from planner.quotes.lines import COUNTED, is_total
+from planner.report.words import product as product_name
 from planner.schema.analysis import Measure
-from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Mix, Quote
+from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Lack, Mix, Quote
+from planner.schema.catalog import Item
 from planner.schema.plan import Infeasibility, Line, Plan
-from planner.schema.prices import Price
+from planner.schema.prices import Discount, Price
+from planner.sizing.facility import discounted_years
 from planner.terminal import Progress, ignore
 from planner.verifier import verify
 
@@ -88,7 +87,6 @@ def evaluate(
             owners = {lot: offer for lot in LOTS if offer.lot(lot)}
             plans[offer.key] = plan_offers(inputs, options, [offer], owners, whole=True)
         progress(done, len(offers))
-    measure = measure_of(inputs)
     scores = {key: score(each.plan, inputs) for key, each in plans.items() if each.plan}
     order = order_scores(inputs, list(scores.values()))
     ranks = {list(scores)[at]: rank for rank, at in enumerate(order, 1)}
@@ -97,7 +95,7 @@ def evaluate(
         mix, remark = best_mix(inputs, options, [o for o in offers if not o.open])
     return Bids(
         **head_of(inputs, options.gap),
-        measure=measure,
+        measure=measure_of(inputs),
         money=money_of(inputs),
         bids=tuple(_record(inputs, o, plans.get(o.key), ranks.get(o.key)) for o in offers),
         mix=mix,
@@ -147,43 +145,33 @@ def plan_offers(
         for id_, each in offer.products.items():
             if each.item.category in LOTS and owners.get(each.item.category) is not offer:
                 continue
-            usd = unit_usd(inputs, each.item, each.price, ())
-            if id_ not in prices or usd < unit_usd(inputs, each.item, prices[id_][0], ()):
+            usd = unit_usd(inputs, each.item, each.price)
+            if id_ not in prices or usd < unit_usd(inputs, each.item, prices[id_][0]):
                 prices[id_] = each.price, offer
     charges = [(offer, charge) for offer in offers for charge in offer.charges]
     found = _planned(inputs, options, prices, lots, charges, explained=whole)
-    if found.plan is None:
+    if found.plan is None or not whole:
         return found
-    settled, surplus = _settle(inputs, found, pay_surplus=whole)
-    if settled == prices and not surplus:
+    surplus = list[tuple[Offer, BidCharge]]()
+    bought = {line.sku: line.purchased for line in _bought(found.plan)}
+    for id_, (price, offer) in prices.items():
+        each, book = offer.products[id_], inputs.prices.get(id_)
+        over, usd = each.units - bought.get(id_, 0), price.list_usd
+        if over < 0.0 and not usd and book is not None:  # held in another price, but too few
+            usd = -unit_net_usd(each.item, book, inputs.discounts, inputs.problem.shown_in)
+        if (over > 1e-9 or usd < 0.0) and usd:
+            words = "needed" if over > 0.0 else "included"
+            label = f"{abs(over):g} {each.item.model} more than are {words}"
+            charge = BidCharge(kind="surplus", label=label, usd=over * usd, cells=each.cells)
+            surplus.append((offer, charge))
+    if not surplus:
         return found
-    return _planned(inputs, options, settled, lots, [*charges, *surplus], explained=whole)
+    return _planned(inputs, options, prices, lots, [*charges, *surplus], explained=whole)
 
 
 def _bought(plan: Plan) -> list[Line]:
     """Purchased products of a plan, without parts of others."""
     return [line for line in plan.lines if line.parent is None and line.purchased]
-
-
-def _settle(inputs: Inputs, found: Planned, *, pay_surplus: bool) -> tuple[Prices, Charges]:
-    """Prices for the counts of a plan, and charges for surplus units.
-
-    Units included in another price are free; those beyond them cost as in the book.
-    """
-    settled, surplus = dict(found.prices), []
-    assert found.plan is not None
-    bought = {line.sku: line.purchased for line in _bought(found.plan)}
-    for id_, (price, offer) in found.prices.items():
-        each, need = offer.products[id_], bought.get(id_, 0)
-        book, over = inputs.prices.get(id_), each.units - need
-        if each.included and over < 0 and book is not None:
-            net = unit_net_usd(each.item, book, inputs.discounts, inputs.problem.shown_in)
-            settled[id_] = price.model_copy(update={"list_usd": net * -over / need}), offer
-        if pay_surplus and over > 1e-9 and each.price.list_usd:
-            label, usd = f"{over:g} {each.item.model} more than are needed", each.price.list_usd
-            charge = BidCharge(kind="surplus", label=label, usd=over * usd, cells=each.cells)
-            surplus.append((offer, charge))
-    return settled, surplus
 
 
 def _planned(
@@ -229,7 +217,33 @@ def _needed(found: Infeasibility) -> str:
     return (", or " if found.changes else ", and ").join(steps)
 
 
-# Measure, ranks and records
+# Measure and ranks
+
+
+def money_of(inputs: Inputs) -> Literal["tco", "capex"]:
+    """The money that counts: over the term where there is one and capex is not the goal."""
+    problem = inputs.problem
+    return "capex" if problem.term is None or problem.objective.minimize == "cost" else "tco"
+
+
+def unit_usd(inputs: Inputs, item: Item, price: Price) -> float:
+    """Cost of an offered unit with support and subscription where they count."""
+    return unit_net_usd(item, price, (), inputs.problem.shown_in) + sum(
+        term_usd(inputs, item, price, ())
+    )
+
+
+def term_usd(
+    inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]
+) -> tuple[float, float]:
+    """Support and subscription of a unit over the term; 0 where capex counts."""
+    term, shown_in = inputs.problem.term, inputs.problem.shown_in
+    if term is None or money_of(inputs) == "capex":
+        return 0.0, 0.0
+    support = support_usd_per_year(item, price, off, shown_in)
+    support *= support_factor(item, replace(inputs, prices={item.id: price}))
+    yearly = shown_in.rounded_usd((price.per_year_usd or 0.0) * (1.0 - discount(item, off)))
+    return support, yearly * discounted_years(0.0, term.years, term.discount_rate)
 
 
 def measure_of(inputs: Inputs) -> Measure:
@@ -290,6 +304,9 @@ def order_scores(inputs: Inputs, scores: Sequence[Score]) -> list[int]:
     return found
 
 
+# Records
+
+
 def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | None) -> Bid:
     quote = offer.quote
     same = ("vendor", "file", "sha256", "date", "currency", "usd_per_unit", "findings")
@@ -298,9 +315,10 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
         for line in quote.lines
         if line.kind == "not_understood" and not is_total(line.description)
     ]
+    amounts = (line.amount or 0.0 for line in quote.lines if line.kind in COUNTED)
     found = Bid(
         key=offer.key,
-        quoted_usd=offer.quoted_usd,
+        quoted_usd=quote.usd_per_unit * math.fsum(amounts),
         rebate=offer.rebate,
         state="open",
         charges=offer.charges,
@@ -310,16 +328,12 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
     )
     if planned is None:
         return found
-    update: dict[str, Any] = {
-        "against": planned.against,
-        "open": (planned.why,) if planned.why else (),
-        "rank": rank,
-    }
+    open_ = (planned.why,) if planned.why else ()
+    update: dict[str, Any] = {"against": planned.against, "open": open_, "rank": rank}
     if planned.plan is not None or planned.against:
         update["state"] = "meets" if planned.plan is not None else "breaks"
     if planned.plan is not None:
-        bought = _bought(planned.plan)
-        lacks = tuple(lacks_of(inputs, planned.inputs, bought, planned.prices))
+        lacks = tuple(lacks_of(inputs, planned))
         update |= {
             "measured": score(planned.plan, inputs).value,
             "figures": _figures(planned.plan),
@@ -339,10 +353,30 @@ def _figures(plan: Plan) -> BidFigures:
     return BidFigures.model_validate(known | {"capex_usd": known["capex_usd"] or 0.0})
 
 
-# The best mix
+def lacks_of(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
+    """Yield purchased units that are not quoted, and support and subscriptions that are not, at
+    their cost in the book."""
+    assert planned.plan is not None
+    for line in _bought(planned.plan):
+        price, count = planned.inputs.prices.get(line.sku), line.purchased
+        if line.sku not in inputs.by_id:  # a charge
+            continue
+        offered = planned.prices.get(line.sku)
+        more = count - (0.0 if offered is None else offered[1].products[line.sku].units)
+        named = {"sku": line.sku, "product": product_name(line)}
+        if offered is None or (more > 1e-9 and line.unit_net_usd):
+            usd = line.extended_net_usd or 0.0
+            usd = usd if offered is None else more * (line.unit_net_usd or 0.0)
+            yield Lack(**named, kind="units", units=more, usd=usd)
+        if price is not None:
+            item, off = planned.inputs.item(line.sku), planned.inputs.discounts
+            support, yearly = term_usd(inputs, item, price, off)
+            usd = count * (yearly + (0.0 if price.support_source == "quote" else support))
+            if usd:
+                yield Lack(**named, kind="support", units=count, usd=usd)
 
-_MOST_AWARDS = 600
-"""Of more awards the first are planned, those of the fewest bids."""
+
+# The best mix
 
 
 class Choice(NamedTuple):
@@ -354,64 +388,37 @@ class Choice(NamedTuple):
 
 def best_mix(inputs: Inputs, options: Options, offers: Sequence[Offer]) -> tuple[Mix | None, str]:
     """The best award of lots, or the reason why there is none."""
-    found: list[tuple[Choice, Plan]] = []
-    tried = 0
+    found: list[tuple[Choice, Planned]] = []
+    choices = list[Choice]()
     for book in (False, True):  # a lot may have to be bought at the book's prices
-        choices = list(islice(_choices(inputs, offers, book=book), _MOST_AWARDS + 1))
-        proven, tried = len(choices) <= _MOST_AWARDS, min(len(choices), _MOST_AWARDS)
-        for choice in choices[:_MOST_AWARDS]:
-            each = plan_offers(inputs, options, choice.bids, choice.owners, whole=False)
-            proven = proven and each.proven
-            if each.plan is not None:
-                found.append((choice, each.plan))
+        having: list[list[Offer | None]] = []
+        for lot in LOTS:
+            bidders: list[Offer | None] = [offer for offer in offers if offer.lot(lot)]
+            having.append([*bidders, None] if book or not bidders else bidders)
+        choices = []
+        for pair in product(*having):
+            owners = {lot: each for lot, each in zip(LOTS, pair, strict=True) if each is not None}
+            if owners:
+                bids = tuple(each for each in offers if each in owners.values())
+                choices.append(Choice(bids, owners))
+        plans = [plan_offers(inputs, options, *each, whole=False) for each in choices]
+        found = [pair for pair in zip(choices, plans, strict=True) if pair[1].plan is not None]
         if found:
             break
     else:
-        return None, f"none of {tried} awards of lots meets every limit"
-    scores = [score(plan, inputs) for _, plan in found]
+        return None, f"none of {len(choices)} awards of lots meets every limit"
+    scores = [score(planned.plan, inputs) for _, planned in found]
     at = order_scores(inputs, scores)[0]
-    choice, plan = found[at]
+    choice, plan = found[at][0], found[at][1].plan
+    assert plan is not None
     return Mix(
         awards=tuple(_awards(choice, plan)),
         bids=tuple(offer.key for offer in choice.bids),
         measured=scores[at].value,
-        proven=proven,
+        proven=all(each.proven for each in plans),
         figures=_figures(plan),
-        tried=tried,
+        tried=len(choices),
     ), ""
-
-
-def _choices(inputs: Inputs, offers: Sequence[Offer], *, book: bool) -> Iterator[Choice]:
-    """Yield each award of the lots, alone, then with bids beside that are cheaper in the rest.
-
-    Args:
-        book: whether a lot with bids may be bought at the book's prices.
-    """
-    having: list[list[Offer | None]] = []
-    for lot in LOTS:
-        bidders: list[Offer | None] = [offer for offer in offers if offer.lot(lot)]
-        having.append([*bidders, None] if book or not bidders else bidders)
-    for count, pair in product(range(len(offers) + 1), list(product(*having))):
-        owners = {lot: offer for lot, offer in zip(LOTS, pair, strict=True) if offer is not None}
-        main = list(owners.values())
-        cheaper = [each for each in offers if _is_cheaper(inputs, each, main)]
-        for beside in combinations(cheaper, count):
-            if main or beside:
-                yield Choice(tuple(each for each in offers if each in (*main, *beside)), owners)
-
-
-def _is_cheaper(inputs: Inputs, offer: Offer, main: Sequence[Offer]) -> bool:
-    """True if a bid is cheaper in any product outside the lots than the main bids, or the book."""
-    for id_, own in offer.products.items():
-        if offer in main or own.item.category in LOTS or own.included:
-            continue
-        bids = [bid for bid in main if id_ in bid.products]
-        others = [unit_usd(inputs, own.item, bid.products[id_].price, ()) for bid in bids]
-        if not others and id_ in inputs.prices:
-            others = [unit_usd(inputs, own.item, inputs.prices[id_], inputs.discounts)]
-        if unit_usd(inputs, own.item, own.price, ()) < min(others, default=math.inf):
-            return True
-    return False
 
 
 def _awards(choice: Choice, plan: Plan) -> Iterator[Award]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import (
@@ -25,7 +25,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share
@@ -70,38 +70,39 @@ _KINDS: dict[str, SideKind] = {
 _TAKES = "give plans (.plan.json), problem files (.yaml) or workbooks (.xlsx)"
 
 
-def read_sides(
-    paths: Sequence[Path],
-    *,
-    settings: Sequence[str] = (),
-    scenario: str | None = None,
-    options: Options | None = None,
-    models: Models | None = None,
-) -> list[Read]:
-    """Plans of files, in their order; problem files are solved.
-
-    Args:
-        settings: ``path=value`` changes, laid over each problem file.
-        scenario: a named scenario, laid over each problem file.
-        options: how to solve problem files.
-        models: objects in memory by path, used instead of a file there.
+def run(request: Request) -> Comparison:
+    """Compare plans, problem files and workbooks with the first.
 
     Raises:
-        InputError: a file cannot be read, or options change files of which none is a problem.
+        InputError: a file is wrong or of another kind, or there are too few or too many.
     """
-    models, options = models or {}, options or Options()
-    kinds = [_kind(path, models) for path in paths]
+    if not 2 <= len(request.paths) <= len(KEYS):
+        message = f"at most {len(KEYS)} files fit side by side"
+        if len(request.paths) < 2:
+            message = "there must be two files or more to compare"
+        raise InputError(Finding("files", message, fix=_TAKES))
+    return compare(read_sides(request, request.options()))
+
+
+def read_sides(request: Request, options: Options) -> list[Read]:
+    """Plans of the files of a request, in their order; problem files are solved.
+
+    Raises:
+        InputError: a file cannot be read, or settings change files of which none is a problem.
+    """
+    models, settings, scenario = request.models, request.settings, request.scenario
+    kinds = [_kind(path, models) for path in request.paths]
     if "problem" not in kinds and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file"))
     found = []
-    for key, path, kind in zip(KEYS, paths, kinds, strict=False):
+    for key, path, kind in zip(KEYS, request.paths, kinds, strict=False):
         model, more = models.get(path), dict[str, Any]()
         if kind == "workbook":
             plan, more = _workbook(path, options)
         elif kind == "problem":
             if not isinstance(model, Inputs):
-                model = load(path, settings=tuple(settings), scenario=scenario)
+                model = load(path, settings=settings, scenario=scenario)
             plan = solve_with(model, options)
         else:
             plan = read_plan(path, model if isinstance(model, Plan) else None)
@@ -157,62 +158,37 @@ def _workbook(path: Path, options: Options) -> tuple[Plan, dict[str, Any]]:
     return plan, {"message": found.reason, "edits": tuple(edits)}
 
 
-def run(request: Request) -> Comparison:
-    """Compare plans, problem files and workbooks with the first.
-
-    Raises:
-        InputError: a file is wrong or of another kind, or there are too few or too many.
-    """
-    if not 2 <= len(request.paths) <= len(KEYS):
-        message = f"at most {len(KEYS)} files fit side by side"
-        if len(request.paths) < 2:
-            message = "there must be two files or more to compare"
-        raise InputError(Finding("files", message, fix=_TAKES))
-    read = read_sides(
-        request.paths,
-        settings=request.settings,
-        scenario=request.scenario,
-        options=request.options(),
-        models=request.models,
-    )
-    return compare(read)
-
-
 # The comparison; a side without a plan does not count as different
 
 Scalar = float | str | None
+Facts = dict[str, tuple[str, str, Scalar]]
+"""Label, unit and value of figures and inputs, by name."""
 _SAME = 1e-9
 """Relative difference under which two numbers are the same: the noise of sums."""
-
-
-class Compared(NamedTuple):
-    """A figure with its values in every plan."""
-
-    name: str
-    label: str
-    unit: str
-    values: Sequence[Scalar]
 
 
 def compare(sides: Sequence[Read]) -> Comparison:
     """Plans side by side, each against the first, in the currency of the first."""
     plans = [plan for _, plan in sides]
-    inputs = [*_inputs(plans), *_assumptions(plans), *_prices(plans)]
     return Comparison(
         currency=plans[0].currency,
         sides=tuple(side for side, _ in sides),
-        inputs=tuple(_rows(inputs, plans)),
+        inputs=tuple(_rows([_inputs(plan) for plan in plans], plans)),
         lines=tuple(_line_rows(plans)),
-        figures=tuple(_rows(_fields(plans, _FIGURES), plans)),
+        figures=tuple(_rows([_figures(plan) for plan in plans], plans)),
         limits=tuple(_limit_rows(plans)),
     )
 
 
-def _rows(figures: Iterable[Compared], plans: Sequence[Plan]) -> Iterator[FigureRow]:
-    """Yield the figures that any plan has."""
-    for name, label, unit, values in figures:
-        if any(value is not None for value in values):
-            known = [v for v, p in zip(values, plans, strict=True) if p.jobs or v is not None]
+def _rows(facts: Sequence[Facts], plans: Sequence[Plan]) -> Iterator[FigureRow]:
+    """Yield the figures that any plan has; those on a product only where every plan holds it."""
+    products = {line.sku for plan in plans for line in plan.lines}
+    for name in dict.fromkeys(name for each in facts for name in each):
+        label, unit, _ = next(each[name] for each in facts if name in each)
+        values = [each[name][2] if name in each else None for each in facts]
+        known = [v for v, p in zip(values, plans, strict=True) if p.jobs or v is not None]
+        of_product = any(part in products for part in name.split(".")[1:2])
+        if any(v is not None for v in values) and not (of_product and None in known):
             equal = all(_are_same(known[0], value) for value in known)
             yield FigureRow(name=name, label=label, unit=unit, series=_series(values), equal=equal)
 
@@ -243,170 +219,130 @@ def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
         known.setdefault(line.sku, line)
     order = get_args(Section)
     for line in sorted(known.values(), key=lambda line: order.index(line.section)):
-        sums: list[tuple[Scalar, Scalar]] = []
+        counts, spent = list[Scalar](), list[Scalar]()
         for plan, bill in zip(plans, bills, strict=True):
             same = [each for each in bill if each.sku == line.sku]
             paid = [each.extended_net_usd for each in same]
-            spent = None if None in paid else sum(usd or 0.0 for usd in paid)
-            bought = sum(each.quantity for each in same)
-            sums.append((bought, spent) if plan.jobs else (None, None))
-        quantity, capex_usd = (_series(column) for column in zip(*sums, strict=True))
-        planned = [pair for pair in sums if pair[0] is not None]
-        equal = all(
-            _are_same(a, b) for pair in planned for a, b in zip(planned[0], pair, strict=True)
-        )
+            usd = None if None in paid else sum(each or 0.0 for each in paid)
+            counts.append(sum(each.quantity for each in same) if plan.jobs else None)
+            spent.append(usd if plan.jobs else None)
+        at = [place for place, plan in enumerate(plans) if plan.jobs]
+        equal = all(_are_same(some[at[0]], some[n]) for some in (counts, spent) for n in at)
         named = {"sku": line.sku, "section": line.section, "product": product(line)}
-        yield LineRow(**named, equal=equal, quantity=quantity, capex_usd=capex_usd)
+        yield LineRow(**named, equal=equal, quantity=_series(counts), capex_usd=_series(spent))
 
 
 def _limit_rows(plans: Sequence[Plan]) -> Iterator[LimitRow]:
     """Yield every limit that a plan has."""
     reports = [{limit.name: limit for limit in plan.limits} for plan in plans]
-    known = {name: limit for each in reversed(reports) for name, limit in each.items()}
-    for name, limit in known.items():
+    for name in dict.fromkeys(name for each in reports for name in each):
         found = [each.get(name) for each in reports]
-        sides = [
-            None if r is None else LimitSide(value=r.value, limit=r.limit, binding=r.binding)
-            for r in found
-        ]
+        limit = next(each for each in found if each is not None)
+        same = ("value", "limit", "binding")
+        sides = [r and LimitSide(**{part: getattr(r, part) for part in same}) for r in found]
         there = [side for side, plan in zip(sides, plans, strict=True) if plan.jobs]
+        alike = None not in there and all(
+            _are_same(getattr(there[0], part), getattr(side, part))
+            for side in there
+            for part in same
+        )
         yield LimitRow(
             name=name,
             label=limit.label,
             unit=limit.unit,
             sense=limit.sense,
             sides=tuple(sides),
-            equal=all(_are_alike(there[0], side) for side in there),
+            equal=alike,
         )
-
-
-def _are_alike(first: LimitSide | None, side: LimitSide | None) -> bool:
-    if first is None or side is None:
-        return first is side
-    same = _are_same(first.value, side.value) and _are_same(first.limit, side.limit)
-    return same and first.binding == side.binding
 
 
 # Compared figures
 
-_FIGURES = (
-    ("totals", "gpus"),
-    ("job", "gpus_used"),
-    (
-        "totals",
-        "it_power_kw facility_power_kw racks weight_kg nameplate_read_gb_per_s "
-        "nameplate_write_gb_per_s usable_tb lead_time_days",
-    ),
-    (
-        "job",
-        "useful_pflops useful_gpus goodput days_to_train interval_s stall_s drain_s overlap "
-        "restore_s mtti_s delivered_write_gb_per_s delivered_read_gb_per_s write_volume_tb_per_day",
-    ),
-    ("loss", " ".join(Loss.model_fields)),
-    (
-        "totals",
-        "capex_usd opex_usd_per_year energy_usd_per_year support_usd_per_year tco_usd "
-        "usd_per_useful_gpu_hour usd_per_million_tokens",
-    ),
+_TOTALS = (
+    "it_power_kw facility_power_kw racks weight_kg nameplate_read_gb_per_s "
+    "nameplate_write_gb_per_s usable_tb lead_time_days"
 )
-"""Compared figures of totals, job and its losses."""
+_MONEY = (
+    "capex_usd opex_usd_per_year energy_usd_per_year support_usd_per_year tco_usd "
+    "usd_per_useful_gpu_hour usd_per_million_tokens"
+)
+_RUN = (
+    "useful_pflops useful_gpus goodput days_to_train interval_s stall_s drain_s overlap "
+    "restore_s mtti_s delivered_write_gb_per_s delivered_read_gb_per_s write_volume_tb_per_day"
+)
 _SITE = (
     "pue pue_liquid years electricity_usd_per_kwh colocation_usd_per_kw_month discount_rate "
     "delivered_fraction_read delivered_fraction_write fill_limit"
 )
-_LIMITS = ("facility_power", "it_power", "racks")
 _JOB = (
     "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
     "checkpoints_held other_data_tb hot_spare_systems tolerate_down"
 )
+_LIMITS = {"facility_power": "facility_power_kw", "it_power": "it_power_kw", "racks": "racks"}
 _WORDS = {
-    "site": {"energy_basis": "energy counted at which draw"},
-    "job": {
-        "mode": "checkpoints",
-        "interval_policy": "interval chosen",
-        "writers": "who writes checkpoints",
-        "fan_out_kind": "how restores are read",
-    },
+    "mode": "checkpoints",
+    "interval_policy": "interval chosen",
+    "writers": "who writes checkpoints",
+    "fan_out_kind": "how restores are read",
 }
-"""Inputs in words, with their labels."""
-
-
-def _values(plans: Sequence[Plan], part: str, name: str) -> list[Any]:
-    """A field of the totals, the site, the job or its losses of each plan."""
-    found = []
-    for plan in plans:
-        job = plan.jobs[0] if plan.jobs else None
-        if part == "loss":
-            found.append(job and job.losses.get(name))
-        else:
-            holder = {"totals": plan.totals, "job": job, "site": plan.site}[part]
-            found.append(None if holder is None else getattr(holder, name))
-    return found
-
-
-def _fields(plans: Sequence[Plan], named: Iterable[tuple[str, str]]) -> Iterator[Compared]:
-    """Yield fields of plans that are figures."""
-    for part, names in named:
-        for name in names.split():
-            figure = FIGURES[f"loss.{name}" if part == "loss" else name]
-            key = {"site": f"site.{name}", "loss": figure.name}.get(part, name)
-            text = f"lost to {figure.label}" if part == "loss" else figure.label
-            yield Compared(key, text, figure.unit, _values(plans, part, name))
-
-
-def _inputs(plans: Sequence[Plan]) -> Iterator[Compared]:
-    """Yield problem, objective, limits, site and job."""
-    made = [plan.provenance for plan in plans]
-    goals = [plan.objective for plan in plans]
-    texts: dict[str, tuple[str, list[str]]] = {
-        "problem": ("problem", [plan.problem for plan in plans]),
-        "scenario": ("scenario", [each.scenario or "none" for each in made]),
-        "overrides": ("set for the run", [", ".join(e.overrides) or "nothing" for e in made]),
-        "catalogs": ("catalogs", [", ".join(each.catalogs) for each in made]),
-        "price_books": ("price books", [", ".join(each.price_books) for each in made]),
-        "objective": ("objective", [f"{g.sense} {g.name.replace('_', ' ')}" for g in goals]),
-    }
-    for name, (text, values) in texts.items():
-        yield Compared(name, text, "", values)
-    for figure in _LIMITS:
-        unit = "" if figure == "racks" else "_kw"
-        most = FIGURES[f"{figure}{unit}"]
-        name = f"{figure}_limit{unit}"
-        values = _values(plans, "site", name)
-        yield Compared(f"site.{name}", f"{most.label}, at most", most.unit, values)
-    yield from _fields(plans, [("site", _SITE)])
-    for part, words in _WORDS.items():
-        for name, text in words.items():
-            key = f"site.{name}" if part == "site" else name
-            yield Compared(key, text, "", _values(plans, part, name))
-    yield from _fields(plans, [("job", _JOB)])
-
-
+"""Inputs of a job in words, with their labels."""
 _OF_SITE = {"pue", "pue.air", "pue.liquid", "electricity", "years"}
 _OF_SITE |= {"delivered_fraction.write", "delivered_fraction.read"}
 """Assumptions that the site states too, also where there is no plan."""
 
 
-def _assumptions(plans: Sequence[Plan]) -> Iterator[Compared]:
-    """Yield the assumptions of plans; those on a product only where every plan holds it."""
-    assumed = [{entry.name: entry for entry in plan.assumptions} for plan in plans]
-    made = [each for each, plan in zip(assumed, plans, strict=True) if plan.jobs]
-    products = {line.sku for plan in plans for line in plan.lines}
-    for name, entry in {name: e for each in made for name, e in each.items()}.items():
-        everywhere = all(name in each for each in made)
-        if name not in _OF_SITE and (everywhere or name.split(".")[0] not in products):
-            values = [each[name].value if name in each else None for each in assumed]
-            yield Compared(f"assumptions.{name}", entry.label, entry.unit, values)
+def _fields(holder: Any, names: str, prefix: str = "") -> Facts:
+    """Fields of a record that are figures; no fields without a record."""
+    return {
+        prefix + name: (FIGURES[name].label, FIGURES[name].unit, getattr(holder, name))
+        for name in names.split()
+        if holder is not None
+    }
 
 
-def _prices(plans: Sequence[Plan]) -> Iterator[Compared]:
-    """Yield the net prices of products that every plan buys."""
-    bills = [{line.sku: line for line in edition.own_lines(plan)} for plan in plans]
-    planned = [bill for bill, plan in zip(bills, plans, strict=True) if plan.jobs]
-    for sku, line in planned[0].items() if planned else ():
-        if all(sku in bill for bill in planned):
-            values = [bill[sku].unit_net_usd if sku in bill else None for bill in bills]
-            yield Compared(f"prices.{sku}", f"net price of {product(line)}", "USD", values)
+def _figures(plan: Plan) -> Facts:
+    totals, job = plan.totals, plan.jobs[0] if plan.jobs else None
+    losses: Facts = {}
+    for name in Loss.model_fields:
+        figure = FIGURES[f"loss.{name}"]
+        losses[figure.name] = (
+            f"lost to {figure.label}",
+            figure.unit,
+            job.losses.get(name) if job else None,
+        )
+    found = _fields(totals, "gpus") | _fields(job, "gpus_used") | _fields(totals, _TOTALS)
+    return found | _fields(job, _RUN) | losses | _fields(totals, _MONEY)
+
+
+def _inputs(plan: Plan) -> Facts:
+    """Problem, objective, limits, site and job, assumptions, and net prices of a plan."""
+    made, goal, job = plan.provenance, plan.objective, plan.jobs[0] if plan.jobs else None
+    found: Facts = {
+        "problem": ("problem", "", plan.problem),
+        "scenario": ("scenario", "", made.scenario or "none"),
+        "overrides": ("set for the run", "", ", ".join(made.overrides) or "nothing"),
+        "catalogs": ("catalogs", "", ", ".join(made.catalogs)),
+        "price_books": ("price books", "", ", ".join(made.price_books)),
+        "objective": ("objective", "", f"{goal.sense} {goal.name.replace('_', ' ')}"),
+    }
+    for name, figure in _LIMITS.items():
+        label, unit = f"{FIGURES[figure].label}, at most", FIGURES[figure].unit
+        limit = next((each.limit for each in plan.limits if each.name == name), None)
+        found[f"site.{figure.replace(name, f'{name}_limit')}"] = label, unit, limit
+    found |= _fields(plan.site, _SITE, "site.")
+    basis = plan.site.energy_basis
+    found["site.energy_basis"] = "energy counted at which draw", "", basis
+    if job is None:
+        return found
+    found |= {name: (text, "", getattr(job, name)) for name, text in _WORDS.items()}
+    found |= _fields(job, _JOB)
+    for each in plan.assumptions:
+        if each.name not in _OF_SITE:
+            found[f"assumptions.{each.name}"] = each.label, each.unit, each.value
+    for line in edition.own_lines(plan):
+        label = f"net price of {product(line)}"
+        found[f"prices.{line.sku}"] = label, "USD", line.unit_net_usd
+    return found
 
 
 # Storage by vendors' rules
@@ -528,6 +464,8 @@ _EXTREMES = {"least_capex": "cost", "least_tco": "tco", "least_power": "power"}
 FLOOR_MARGIN, FLOOR_NOISE = 2e-7, 1e-9
 """Relative tightening of floors, which plans may miss by less; and how far plans may miss them."""
 UNPROVEN = "the search ended before anything was proven about how good a plan can be"
+Direction = tuple[str, str, tuple[Change, ...]]
+"""Name, vendor or type, and changes."""
 
 
 def alternatives(
@@ -542,8 +480,7 @@ def alternatives(
     Raises:
         VerificationError: a plan does not agree with its re-computation.
     """
-    options = options.started()
-    case = resolve(inputs)
+    options, case = options.started(), resolve(inputs)
     best = solve_with(inputs, options, search=FOR_THE_PLAN)
     base = Alternatives(**head_of(inputs, options.gap), status=best.status, within=within)
     if not best.jobs:
@@ -552,92 +489,74 @@ def alternatives(
     proof = variants.best_of(case, ties=True).proof
     if proof is None or proof.operation is None or proof.bound is None:
         return base.model_copy(update={"message": UNPROVEN})
-    near = Near(variants, case, proof, within)
-    near.keep(proof.operation, Way(name="best", label="the best plan"))
-    ends = list(near.ends(proof.operation))
-    for place, (name, detail, changes) in enumerate(ends):
-        progress(place, len(ends))
-        near.search(name, detail, changes)
-    found = []
-    for place, (run, ways) in enumerate(near.kept):
-        value = value_of(case, run)
-        plan = near.plan(run) if place else best
-        found.append(
-            Alternative(ways=tuple(ways), plan=plan, value=value, shortfall=near.shortfall(value))
-        )
-    known = {"bound": near.bound, "worst": near.worst, "alternatives": tuple(found)}
-    return base.model_copy(update=known | {"undecided": tuple(near.undecided)})
+    sign, bound = 1.0 if case.maximise else -1.0, natural(case.objective, proof.bound)
+    worst = bound * (1.0 - sign * within)
+    kept = [(proof.operation, [Way(name="best", label="the best plan")])]
+    undecided = list[str]()
 
+    def shortfall(run: Run) -> float:
+        return max(0.0, sign * (bound - value_of(case, run))) / max(abs(bound), 1e-12)
 
-@dataclass
-class Near:
-    """Plans within a share of the bound of the best, each once with the ways that led to it."""
-
-    variants: Variants
-    case: Case
-    best: Certificate
-    within: float
-    kept: list[tuple[Run, list[Way]]] = field(default_factory=list)
-    undecided: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        assert self.best.bound is not None
-        self.bound = natural(self.case.objective, self.best.bound)
-        self.worst = self.bound * (1.0 + (-self.within if self.case.maximise else self.within))
-
-    def shortfall(self, value: float) -> float:
-        """Distance of a value behind the bound, as a share of the bound."""
-        behind = self.bound - value if self.case.maximise else value - self.bound
-        return max(0.0, behind) / max(abs(self.bound), 1e-12)
-
-    def keep(self, run: Run, way: Way) -> None:
-        """Keep a plan, once for each purchase, configuration and use of GPUs."""
-        for known, ways in self.kept:
-            same = (known.gpus, known.mode, known.ways) == (run.gpus, run.mode, run.ways)
-            if same and known.units == run.units:
-                ways.append(way)
-                return
-        self.kept.append((run, [way]))
-
-    def ends(self, held: Run) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
-        """Yield name, vendor or type, and changes of every direction: others alone, extremes."""
-        inputs, case = self.variants.inputs, self.case
-        for other in others(inputs, case, held.units):
-            yield other.kind, other.label, other.changes
-        floor = no_worse(inputs, case.objective, self.worst, FLOOR_MARGIN)
-        for name, objective in _EXTREMES.items():
-            if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
-                continue
-            least = Objective.model_validate({"minimize": objective, "indifference": 0})
-            text = f"{{minimize: {objective}{', indifference: 0' if objective == 'power' else ''}}}"
-            yield name, "", (floor, Change("objective", least, text))
-
-    def search(self, name: str, detail: str, changes: tuple[Change, ...]) -> None:
-        """Keep the best plan of a direction where it is within the tolerance."""
-        found = self.variants.best(changes, ties=True)
+    directions = list(_directions(inputs, case, proof.operation, worst))
+    for place, (name, detail, changes) in enumerate(directions):
+        progress(place, len(directions))
+        found = variants.best(changes, ties=True)
         if found.proof is None or found.run is None:
-            text = f"{LABELS[name]} {detail}".strip()
-            self.undecided += [] if found.impossible else [text]
-            return
+            undecided += [] if found.impossible else [f"{LABELS[name]} {detail}".strip()]
+            continue
         # with its near-optimal tolerance a plan may go beyond, without not
         for own in filter(None, (found.run, found.proof.untouched)):
-            units = {offer.id: own.units.get(offer.id, 0) for offer in self.case.offers()}
-            run = replace(own, units=units)
-            if self.shortfall(value_of(self.case, run)) <= self.within + FLOOR_NOISE:
+            run = replace(own, units={o.id: own.units.get(o.id, 0) for o in case.offers()})
+            if shortfall(run) <= within + FLOOR_NOISE:
                 setting = tuple(change.setting for change in changes)
-                self.keep(run, Way(name=name, label=LABELS[name], detail=detail, setting=setting))
-                return
+                way = Way(name=name, label=LABELS[name], detail=detail, setting=setting)
+                _keep(kept, run, way)
+                break
+    near = tuple(
+        Alternative(
+            ways=tuple(ways),
+            plan=_near_plan(inputs, case, options, proof.bound, within, run) if place else best,
+            value=value_of(case, run),
+            shortfall=shortfall(run),
+        )
+        for place, (run, ways) in enumerate(kept)
+    )
+    update = {"bound": bound, "worst": worst, "alternatives": near, "undecided": tuple(undecided)}
+    return base.model_copy(update=update)
 
-    def plan(self, run: Run) -> Plan:
-        """A complete plan under the bound of the best, verified."""
-        case, inputs, options = self.case, self.variants.inputs, self.variants.options
-        assert self.best.bound is not None
-        value = measure(case, case.objective)(run)
-        bound = (max if case.maximise else min)(self.best.bound, value)
-        gap = share(case, value, bound)
-        # The tolerance is a share of the bound, a gap one of the value.
-        asked = max(gap, self.within / (1.0 - self.within))
-        proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
-        plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
-        verify(inputs, plan)
-        return plan
+
+def _directions(inputs: Inputs, case: Case, held: Run, worst: float) -> Iterator[Direction]:
+    """Yield every direction: other vendors and types alone, then extremes."""
+    for other in others(inputs, case, held.units):
+        yield other.kind, other.label, other.changes
+    floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
+    for name, objective in _EXTREMES.items():
+        if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
+            continue
+        least = Objective.model_validate({"minimize": objective, "indifference": 0})
+        text = f"{{minimize: {objective}{', indifference: 0' if objective == 'power' else ''}}}"
+        yield name, "", (floor, Change("objective", least, text))
+
+
+def _keep(kept: list[tuple[Run, list[Way]]], run: Run, way: Way) -> None:
+    """Keep a plan, once for each purchase, configuration and use of GPUs."""
+    for known, ways in kept:
+        same = (known.gpus, known.mode, known.ways) == (run.gpus, run.mode, run.ways)
+        if same and known.units == run.units:
+            ways.append(way)
+            return
+    kept.append((run, [way]))
+
+
+def _near_plan(
+    inputs: Inputs, case: Case, options: Options, bound: float, within: float, run: Run
+) -> Plan:
+    """A complete plan under the bound of the best, verified."""
+    value = measure(case, case.objective)(run)
+    bound = (max if case.maximise else min)(bound, value)
+    gap = share(case, value, bound)
+    asked = max(gap, within / (1.0 - within))  # of the bound, and a gap is a share of the value
+    proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
+    plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
+    verify(inputs, plan)
+    return plan

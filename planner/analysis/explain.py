@@ -3,88 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
 
 from planner.analysis.request import Request
-from planner.analysis.variants import FOR_THE_PLAN, Best, no_worse, value_of
-from planner.analysis.why_not import SAME, Prober, check_items, why_not_of
+from planner.analysis.variants import (
+    FOR_THE_PLAN,
+    NO_PLAN,
+    Best,
+    Other,
+    Variants,
+    case_no_worse,
+    no_worse,
+    open_levers,
+    operation_of,
+    others,
+    value_of,
+)
 from planner.api import FOR_THE_SEARCH, Options, solve_with
+from planner.case import Case, resolve
+from planner.case.figures import discount, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
+from planner.figures import OBJECTIVES
 from planner.infeasible import Oracle, UndecidedError, threshold
-from planner.inputs import Change, Inputs
-from planner.levers import Lever, levers, one_of, read
-from planner.optimizer.optimise import fitted
+from planner.inputs import Change, Inputs, applied
+from planner.levers import Lever, levers, one_of
+from planner.limits import BY_NAME
+from planner.optimizer.alternatives import bounds_with, fitted
+from planner.optimizer.bill import bill
+from planner.optimizer.objective import natural
+from planner.optimizer.operate import Run
 from planner.optimizer.search import NEXT_WORK
-from planner.paths import job_path
 from planner.plan.limits import binding
-from planner.schema.analysis import Explanation, Known, Marginal, Moved, NextStep, Without
+from planner.schema.analysis import (
+    BreakEven,
+    Explanation,
+    Forced,
+    Item,
+    ItemKind,
+    Marginal,
+    Moved,
+    NextStep,
+    WhyNot,
+    Without,
+)
 from planner.schema.plan import Plan
 from planner.terminal import Progress, ignore
-from planner.units import QuantityError
 
 PAYS = 1e-3
 """Least gain of the objective that counts as a next step, as a share."""
-
-
-def explain(
-    inputs: Inputs,
-    options: Options,
-    *,
-    steps: Mapping[str, str] | None = None,
-    asked: Sequence[str] = (),
-    plan: Plan | None = None,
-    progress: Progress = ignore,
-) -> Explanation:
-    """Explain the best plan of a problem.
-
-    Args:
-        steps: by how much to move a limit, by path, as the user wrote it.
-        asked: items whose absence is explained exactly, with their break-even price.
-        plan: the best plan, where it is known.
-        progress: called with the numbers of questions answered and of all.
-
-    Raises:
-        InputError: a step names no limit of the problem, or an asked name is no item.
-        VerificationError: the plan does not agree with its re-computation.
-    """
-    steps, options, limits = steps or {}, options.started(), movable(inputs)
-    check_names(list(steps), limits, "--step")
-    check_items(inputs, asked)
-    for lever in limits:
-        step_of(lever, steps)
-    plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
-    if not plan.jobs:
-        return Explanation(plan=plan)
-    prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
-    base = prober.base
-    found = Explanation(plan=plan)
-    if base.run is None:
-        prober.undecided.append("the worth of each limit")
-    else:
-        worths = {
-            "value": base.value,
-            "bound": base.bound,
-            "gpus_used": base.run.gpus,
-            "without": tuple(_fix_levers(prober)),
-            "marginals": marginals(prober, steps, progress),
-        }
-        found = found.model_copy(update=worths)
-    items = why_not_of(prober, asked)
-    return found.model_copy(update={"undecided": tuple(prober.undecided), "why_not": items})
+SAME = 1e-9
+TIE_TOLERANCE, FLOOR_NOISE, VALUE_NOISE = 1e-6, 1e-7, 2e-7
+"""Shares within which plans tie, and by which they may miss a floor."""
+CATEGORIES = ("gpu_system", "storage")
+ENOUGH, BOUNDED = 1e-4, 1e-3
+"""Gap of the best plan with an item, and of the bounds on the loss of every item."""
+LATE = "not computed, as it takes too long"
 
 
 def run(
-    request: Request,
-    *,
-    step: Sequence[str],
-    why_not: Sequence[str],
-    weight: Sequence[str],
-    keep: Sequence[str],
+    request: Request, *, why_not: Sequence[str], weight: Sequence[str], keep: Sequence[str]
 ) -> Explanation:
     """Explain the plan of a problem, or why there is none.
 
     Args:
-        step: how far to move limits, each as ``path=value``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, weights of changes, each as ``path=number``.
         keep: without a plan, limits that must stay.
@@ -94,31 +79,154 @@ def run(
     """
     options = request.running(weights=_weights(weight), keep=tuple(keep))
     inputs = request.inputs
-    check_names([name for name, _ in options.weights], levers(inputs), "--weight")
-    check_names(list(options.keep), levers(inputs), "--keep")
-    steps = dict(_pairs("--step", step))
-    return explain(inputs, options, steps=steps, asked=why_not, progress=request.progress)
+    known = sorted({lever.path for lever in levers(inputs)})
+    named = [("--weight", path) for path, _ in options.weights]
+    for option, path in [*named, *(("--keep", path) for path in keep)]:
+        if path not in known:
+            fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
+            message = f"the problem has no limit '{path[:80]}'"
+            raise InputError(Finding("limit", message, option, fix=fix))
+    return explain(inputs, options, asked=why_not, progress=request.progress)
 
 
-# Steps of limits
+def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """``path=number`` texts as pairs."""
+    found = []
+    for text in texts:
+        path, _, given = (part.strip() for part in text.partition("="))
+        number = -1.0
+        with suppress(ValueError):
+            number = float(given)
+        if not path or not 0.0 < number < 1e6:
+            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
+            raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
+        found.append((path, number))
+    return tuple(found)
+
+
+def explain(
+    inputs: Inputs,
+    options: Options,
+    *,
+    asked: Sequence[str] = (),
+    plan: Plan | None = None,
+    progress: Progress = ignore,
+) -> Explanation:
+    """Explain the best plan of a problem.
+
+    Args:
+        asked: items whose absence is explained exactly, with their break-even price.
+        plan: the best plan, where it is known.
+        progress: called with the numbers of questions answered and of all.
+
+    Raises:
+        InputError: an asked name is no item.
+        VerificationError: the plan does not agree with its re-computation.
+    """
+    check_items(inputs, asked)
+    options = options.started()
+    plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
+    if not plan.jobs:
+        return Explanation(plan=plan)
+    prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
+    base, worths = prober.base, dict[str, Any]()
+    if base.run is None:
+        prober.undecided.append("the worth of each limit")
+    else:
+        worths = {
+            "value": base.value,
+            "bound": base.bound,
+            "gpus_used": base.run.gpus,
+            "without": tuple(_fix_levers(prober)),
+            "marginals": marginals(prober, progress),
+        }
+    items = why_not(prober, asked)
+    return Explanation(plan=plan, why_not=items, undecided=tuple(prober.undecided), **worths)
+
+
+@dataclass
+class Prober:
+    """A solved problem and questions about changes of it; ``undecided`` collects open ones.
+
+    Values are in the objective's own unit.
+
+    Attributes:
+        planned: the plan's objective; ``bound`` of all plans, where nothing is proven the same.
+        tie: share of the objective within which plans count as equally good.
+        tied: the worst value that still ties with the best; the plan's own does in any case.
+        beyond: the worst value that is better than the plan by more than ties allow.
+    """
+
+    inputs: Inputs
+    options: Options
+    plan: Plan
+    undecided: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.case = resolve(self.inputs)
+        run, goal = operation_of(self.case, self.plan), self.plan.objective
+        assert run is not None
+        assert goal.value is not None
+        self.run: Run = run
+        self.variants = Variants(self.inputs, self.options)
+        self.sign = 1.0 if self.case.maximise else -1.0
+        self.planned = goal.value
+        self.bound = goal.value if goal.bound is None else goal.bound
+        self.tie = max(min(TIE_TOLERANCE, self.options.gap / 2.0), self.case.indifference)
+        worst = self.bound * (1.0 - self.sign * (self.tie - FLOOR_NOISE))
+        self.tied = min(self.planned, worst) if self.case.maximise else max(self.planned, worst)
+        self.beyond = self.bound * (1.0 + self.sign * self.tie)
+        if self.case.objective == "gpus":
+            self.beyond = math.floor(self.bound * (1.0 + self.tie)) + 1.0
+
+    @cached_property
+    def base(self) -> Best:
+        """The best plan, without near-optimal tolerance."""
+        return self.variants.best()
+
+    @property
+    def value(self) -> float:
+        """Objective of the best plan."""
+        assert self.base.value is not None
+        return self.base.value
+
+    def better(self, value: float | None) -> bool:
+        """True if a value is better than the best by more than its gap."""
+        width = max(2.0 * self.options.gap, SAME) * abs(self.value)
+        return value is not None and self.sign * (value - self.value) > width
+
+    def changed(self, changes: Sequence[Change]) -> Case | None:
+        """Case of the changed problem; None where the changes contradict."""
+        try:
+            return resolve(applied(self.inputs, changes))
+        except InputError:
+            return None
+
+    def value_in(self, case: Case | None, run: Run | None) -> float | None:
+        """Value of a plan in the case of a changed problem; None where it is none."""
+        again = None if case is None or run is None else fitted(case, run)
+        return None if case is None or again is None else value_of(case, again)
+
+    def loss(self, value: float) -> float:
+        """Excess of the plan's value over a worse one, as a share of it."""
+        return self.sign * (self.planned - value) / max(abs(self.planned), 1e-12)
+
+    def extra_usd(self, case: Case, run: Run) -> float:
+        """Excess of the capex of an operation over the plan's."""
+        assert self.plan.totals is not None
+        return bill(case, run.units, run.ways)["capex_usd"] - (self.plan.totals.capex_usd or 0.0)
+
+
+# Worth of a limit: the best plan with it a step looser or tighter
 
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 _POINT = 0.01
+_PAUSES = (".stall", ".stall_overhead", ".restart")
+"""Times that the job stands still: each second counts, so that none is without worth."""
 
 
-def movable(inputs: Inputs) -> list[Lever]:
-    """Limits with a value that nothing else determines."""
-    return [lever for lever in levers(inputs) if lever.value is not None]
-
-
-def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
-    """Step of a lever: the user's by path, or one that suits its unit.
-
-    Raises:
-        InputError: the user's is no quantity of that kind.
-    """
-    if lever.path in steps:
-        return _read_step(lever, steps[lever.path])
+def step_of(lever: Lever) -> float:
+    """Step of a lever that suits its unit."""
     value = abs(lever.value or 0.0)
     if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
         return _HOUR_S if value >= 10.0 * _HOUR_S else _MINUTE_S
@@ -136,82 +244,19 @@ def _one_digit(value: float) -> float:
     return float(f"{value:.0e}") if value > 0 else 1.0
 
 
-def _read_step(lever: Lever, text: str) -> float:
-    origin, rates = f"--step {lever.path}", {lever.money.code: lever.money}
-    try:
-        step = float(text) if lever.whole else read(text, lever.unit, rates)
-    except QuantityError as error:
-        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
-    except ValueError:
-        step = math.nan
-    if not 0 < step < math.inf or (lever.whole and step != round(step)):
-        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
-        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
-    return step
-
-
-def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
-    """Refuse a name that is no limit of the problem.
-
-    Raises:
-        InputError: with the nearest names.
-    """
-    known = sorted({lever.path for lever in levers})
-    for name in names:
-        if name not in known:
-            fix = did_you_mean(name, known) or "limits: " + ", ".join(known)
-            message = f"the problem has no limit '{name[:80]}'"
-            raise InputError(Finding("limit", message, option, fix=fix))
-
-
-def _pairs(option: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield ``path=value`` texts as pairs."""
-    for text in texts:
-        path, _, value = (part.strip() for part in text.partition("="))
-        if not path or not value:
-            fix = f"write for example {option} site.facility_power='100 kW'"
-            raise InputError(Finding("option", f"'{text[:80]}' is not PATH=VALUE", option, fix=fix))
-        yield path, value
-
-
-def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """``path=number`` texts as pairs."""
-    found = []
-    for path, text in _pairs("--weight", texts):
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1.0
-        if not 0.0 < number < 1e6:
-            fix = "give a number above 0, such as 2"
-            raise InputError(Finding("weight", f"'{text[:40]}' is no weight", "--weight", fix=fix))
-        found.append((path, number))
-    return tuple(found)
-
-
-# Worth of a limit: the best plan with it a step looser or tighter
-
-_PAUSES = (".stall", ".stall_overhead", ".restart")
-"""Times that the job stands still: each second counts, so that none is without worth."""
-
-
-def marginals(
-    prober: Prober, steps: Mapping[str, str], progress: Progress = ignore
-) -> tuple[Marginal, ...]:
-    """Worth of a step of each limit, the binding ones first."""
+def marginals(prober: Prober, progress: Progress = ignore) -> tuple[Marginal, ...]:
+    """Worth of a step of each limit that has a value, the binding ones first."""
     assert prober.base.run is not None
     tight = {limit.name for limit in prober.plan.limits if limit.binding}
     tight |= binding(prober.case, prober.base.run)
-    limits = sorted(movable(prober.inputs), key=lambda lever: lever.limit not in tight)
+    limits = [lever for lever in levers(prober.inputs) if lever.value is not None]
+    limits.sort(key=lambda lever: lever.limit not in tight)
     slack = [one for one in limits if one.limit not in tight and not one.path.endswith(_PAUSES)]
     idle = {lever.path for lever in _idle(prober, slack)}
     rows = []
     for done, lever in enumerate(limits):
         progress(done, len(limits))
-        step, value = step_of(lever, steps) * lever.looser, lever.value or 0.0
-        looser, tighter = (
-            min(max(value + side * step, lever.least), lever.most) for side in (1, -1)
-        )
+        value = lever.value or 0.0
         row = Marginal(
             path=lever.path,
             label=lever.label,
@@ -220,8 +265,8 @@ def marginals(
             value=value,
             text=lever.text(value),
             binding=lever.limit in tight,
-            looser=_looser(prober, lever, looser, idle=lever.path in idle),
-            tighter=_tighter(prober, lever, tighter),
+            looser=_move(prober, lever, lever.looser, idle=lever.path in idle),
+            tighter=_move(prober, lever, -lever.looser, idle=False),
             next_step=_next_step(prober, lever) if lever.limit in tight else None,
         )
         rows.append(row)
@@ -238,44 +283,41 @@ def _idle(prober: Prober, slack: Sequence[Lever]) -> list[Lever]:
         return [*slack]
     if len(slack) == 1:
         return []
-    rest = [each for each in slack if not prober.better(prober.value_of(free.run, each.off))]
+    rest = [
+        each
+        for each in slack
+        if not prober.better(prober.value_in(prober.changed(each.off), free.run))
+    ]
     if len(rest) < len(slack):
         return _idle(prober, rest)
     half = len(slack) // 2
     return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part)]
 
 
-def _looser(prober: Prober, lever: Lever, place: float, *, idle: bool) -> Moved:
-    if place == lever.value:
-        return _moved(lever, place, "at_its_end")
-    found = prober.base if idle else prober.variants.best(lever.to(place))
-    return _best_at(prober, lever, place, found)
-
-
-def _tighter(prober: Prober, lever: Lever, place: float) -> Moved:
-    if place == lever.value or place < 0 or (place == 0 and not lever.whole):
-        return _moved(lever, max(place, 0.0), "at_its_end")
-    case, run, found = prober.changed(lever.to(place)), prober.base.run, Best(None, None)
-    if case is not None and run is not None:
-        again = fitted(case, run)
-        apart = math.inf if again is None else abs(value_of(case, again) - prober.value)
-        fits = apart <= SAME * abs(prober.value)
-        found = prober.base if fits else prober.variants.best_of(case)
-    return _best_at(prober, lever, place, found)
-
-
-def _moved(lever: Lever, place: float, known: Known, **figures: float | int | None) -> Moved:
-    text = lever.text(place)
-    row = {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
-    return Moved.model_validate(row | figures)
-
-
-def _best_at(prober: Prober, lever: Lever, place: float, found: Best) -> Moved:
-    """A move of a lever with its best plan."""
-    if found.value is None or found.run is None:
-        return _moved(lever, place, "no_plan" if found.impossible else "not_decided")
-    figures = {"value": found.value, "change": found.value - prober.value}
-    return _moved(lever, place, "solved", **figures, gpus_used=found.run.gpus)
+def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Moved:
+    """The best plan with a lever a step away; ``idle``: no plan is better without the lever."""
+    value, looser = lever.value or 0.0, direction == lever.looser
+    place = min(max(value + direction * step_of(lever), lever.least), lever.most)
+    text, known, found = lever.text(max(place, 0.0)), "solved", prober.base
+    at_zero = place < 0 or (place == 0 and not lever.whole)
+    if place == lever.value or (at_zero and not looser):
+        known = "at_its_end"
+    elif looser and not idle:
+        found = prober.variants.best(lever.to(place))
+    elif not looser:
+        case = prober.changed(lever.to(place))
+        same = prober.value_in(case, prober.base.run)
+        if case is None:
+            found = Best(None, None)
+        elif same is None or abs(same - prober.value) > SAME * abs(prober.value):
+            found = prober.variants.best_of(case)
+    row: dict[str, Any] = {"to_text": text, "setting": f"{lever.path}={text}"}
+    if known == "solved" and found.value is not None and found.run is not None:
+        row |= {"value": found.value, "change": found.value - prober.value}
+        row |= {"gpus_used": found.run.gpus}
+    elif known == "solved":
+        known = "no_plan" if found.impossible else "not_decided"
+    return Moved(known=known, **row)
 
 
 def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
@@ -310,8 +352,7 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
 
 def _fix_levers(prober: Prober) -> Iterator[Without]:
     """Yield the best plan with each open lever fixed another way."""
-    for label, path, value, text in _open_levers(prober.inputs, prober.plan):
-        change = Change(path, value, text)
+    for label, change in open_levers(prober.inputs, prober.plan):
         end = prober.variants.best((change,))
         if end.value is None and not end.impossible:
             prober.undecided.append(f"the plan with {label}")
@@ -320,55 +361,231 @@ def _fix_levers(prober: Prober) -> Iterator[Without]:
         yield Without(label=label, setting=change.setting, value=end.value, change=worth)
 
 
-def _open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, str, object, str]]:
-    """Yield label, path, value and text of the problem's open levers, each fixed as if nobody had
-    thought of it; spares by one."""
-    job = inputs.problem.job
-    yield from _fabrics(inputs, plan)
-    if job.power is not None and job.power.asked != (1.0,):
-        yield "GPUs at full power", job_path("power.points"), 1.0, "100 %"
-    precision = job.training.precision
-    if isinstance(precision, tuple) and len(precision) > 1:
-        first = precision[0]
-        yield f"{first} alone", job_path("training.precision"), first, first
-    if job.levels is not None:
-        yield "checkpoints on storage alone", job_path("checkpoint.local.use"), "no", "no"
-    if job.repair is not None and job.repair.when_short == "shrink":
-        yield "waiting where units are short", job_path("repair.when_short"), "wait", "wait"
-    if any(limit.name == "endurance" for limit in plan.limits):
-        yield "drives written without limit", "storage.endurance", "off", "off"
-    repair = plan.jobs[0].repair
-    if repair is not None and not repair.in_rack:
-        yield from _spares(inputs, repair.spares)
-    elif repair is not None and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
-        gpus = inputs.item(plan.jobs[0].gpu_type).provides.gpus
-        if gpus is not None:
-            label = "every GPU of each system used"
-            yield label, job_path("gpus.per_system"), gpus.value, f"{gpus.value}"
+# Other vendors and types, and items that the plan does not hold
 
 
-def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, str, object, str]]:
-    """Yield the compute fabrics that the plan could have chosen instead."""
-    asked, path = inputs.problem.network.compute, "network.compute"
-    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
-    if asked is None or not built:
-        return
-    for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
-        label = f"a compute fabric of {inputs.item(name).model}"
-        yield label, f"{path}.switches", (name,), f"[{name}]"
-    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield f"{planes} planes of it", f"{path}.planes", planes, f"{planes}"
-    ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
-    for ratio in sorted(ratios):
-        yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
+def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
+    """Refuse questions about an item that is no GPU system or storage.
+
+    Raises:
+        InputError: with the nearest name.
+    """
+    kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
+    for name in asked:
+        if name in kinds:
+            continue
+        message = f"no item named '{name[:60]}' in the catalogs of the problem"
+        fix = did_you_mean(name, kinds) or "planner catalog lists every item"
+        if name in inputs.by_id:
+            message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
+            fix = "ask about a GPU system or a storage item"
+        raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
-def _spares(inputs: Inputs, spares: int) -> Iterator[tuple[str, str, object, str]]:
-    repair, path = inputs.problem.job.repair, job_path("repair.spares")
-    if repair is None or repair.spares != "open":
-        return
-    if spares > 0:
-        yield "no spares", path, 0, "0"
-    if spares > 1:
-        yield f"one spare less ({spares - 1})", path, spares - 1, f"{spares - 1}"
-    yield f"one spare more ({spares + 1})", path, spares + 1, f"{spares + 1}"
+def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
+    """Plans beside that of a solved problem, and why each item is not in it.
+
+    Args:
+        asked: items to answer exactly, with their break-even prices; the others are bounded.
+
+    Raises:
+        InputError: an asked item is in the plan.
+    """
+    goal, case, run = prober.plan.objective, prober.case, prober.run
+    for line in prober.plan.lines:
+        if line.sku in asked and line.parent is None and line.working:
+            message, fix = f"'{line.sku}' is in the plan", "ask about an item that is not"
+            raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+    rivals = [_rival_plan(prober, other) for other in others(prober.inputs, case, run.units)]
+    names = [offer.id for offer in case.offers() if not run.units[offer.id]]
+    items = sorted(_items(prober, names, rivals, asked), key=lambda item: (item.category, item.sku))
+    return WhyNot(
+        objective=goal.name,
+        sense=goal.sense,
+        tie=prober.tie,
+        forced=tuple(row for row, _ in rivals),
+        items=tuple(items),
+    )
+
+
+Rival = tuple[Forced, Run | None]
+"""The best plan with another vendor or type, as a row and as it runs."""
+
+
+def _rival_plan(prober: Prober, other: Other) -> Rival:
+    named: dict[str, Any] = {"kind": other.kind, "key": other.key, "label": other.label}
+    named["setting"] = tuple(change.setting for change in other.changes)
+    best = prober.variants.best(other.changes, ties=True)
+    if best.case is None or best.impossible:
+        return Forced(**named, outcome="no_plan", reason=best.reason or NO_PLAN), None
+    if best.run is None or best.value is None:
+        return Forced(**named, outcome="not_found", reason=LATE), None
+    loss, extra_usd = prober.loss(best.value), prober.extra_usd(best.case, best.run)
+    named |= {"value": best.value, "loss": loss, "extra_capex_usd": extra_usd}
+    return Forced(**named, outcome="plan"), best.run
+
+
+def _items(
+    prober: Prober, names: Sequence[str], rivals: Sequence[Rival], asked: Sequence[str]
+) -> Iterator[Item]:
+    """Yield why each GPU system and storage item that the plan does not hold is not in it."""
+    case = prober.case
+    bounds = bounds_with(case, names, BOUNDED, prober.options.effort)
+    for name in names:
+        bound, least = bounds[name], prober.loss(prober.bound)
+        if name in asked:
+            yield _asked_item(prober, name)
+            continue
+        if isinstance(bound, str):
+            yield _item(prober, name, "no_plan", exact=True)
+            continue
+        if bound is not None:
+            least = max(least, prober.loss(natural(case.objective, bound)))
+        holding = [row for row, run in rivals if run is not None and run.units.get(name)]
+        best = min(holding, key=lambda row: row.loss or 0.0, default=None)
+        known = (None, None) if best is None else (best.loss, best.extra_capex_usd)
+        yield _placed(prober, name, least, *known)
+    for name, why in case.not_considered:
+        yield _item(prober, name, "left_out", reason=why, asked=name in asked)
+
+
+def _asked_item(prober: Prober, name: str) -> Item:
+    """An item by the best plan that holds it, with its break-even price."""
+    case, variants = prober.case, prober.variants
+    best = variants.best_of(replace(case, must_use=(name,)))
+    if best.impossible:
+        return _item(prober, name, "no_plan", exact=True, asked=True)
+    if best.run is None or best.value is None or best.bound is None:
+        price = BreakEven(outcome="not_computed", reason=LATE)
+        return _item(prober, name, "open", break_even=price, asked=True)
+    least, most, extra_usd = prober.loss(best.bound), prober.loss(best.value), None
+    if least <= prober.loss(prober.tied):
+        tied = case_no_worse(case, prober.tied, money_of(case))
+        cheapest = variants.best_of(replace(tied, must_use=(name,)))
+        if cheapest.impossible:
+            least = max(least, prober.loss(prober.tied))
+        elif cheapest.run is not None:
+            most = min(most, prober.loss(value_of(case, cheapest.run)))
+            extra_usd = prober.extra_usd(case, cheapest.run)
+    price = break_even(prober, name)
+    return _placed(prober, name, least, most, extra_usd, break_even=price, asked=True)
+
+
+def _placed(
+    prober: Prober,
+    name: str,
+    least: float,
+    most: float | None,
+    extra_usd: float | None,
+    **more: Any,
+) -> Item:
+    """An item whose best plan loses from ``least`` to ``most``."""
+    kind: ItemKind = "open"
+    if least >= prober.loss(prober.tied):
+        kind = "worse"
+    elif most is not None and most <= prober.loss(prober.tied) + VALUE_NOISE:
+        kind = "as_good"
+        more["extra_capex_usd"] = extra_usd
+        if name in prober.case.policy.disliked:
+            more["reason"] = "the problem prefers other vendors"
+    exact = kind != "open" and most is not None and most - least <= ENOUGH
+    return _item(prober, name, kind, at_least=least, at_most=most, exact=exact, **more)
+
+
+def _item(prober: Prober, name: str, kind: ItemKind, **known: Any) -> Item:
+    """Item with its price."""
+    item, price = prober.inputs.item(name), prober.inputs.prices.get(name)
+    category = "gpu_system" if item.category == "gpu_system" else "storage"
+    known |= {"sku": name, "model": item.model, "kind": kind, "category": category}
+    net_usd = None if price is None else _net_usd(prober.inputs, name, price.list_usd)
+    return Item.model_validate(known | {"net_usd": net_usd})
+
+
+def _net_usd(inputs: Inputs, name: str, list_usd: float) -> float:
+    price = inputs.prices[name].model_copy(update={"list_usd": list_usd})
+    return unit_net_usd(inputs.item(name), price, inputs.discounts, inputs.problem.shown_in)
+
+
+# Break-even: the highest price at which an item is bought
+
+Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
+MONEY: frozenset[Money] = frozenset(get_args(Money))
+MONEY_LIMITS = (
+    "capex_usd",
+    "opex_usd_per_year",
+    "tco_usd",
+    "per_useful_gpu_hour",
+    "per_million_tokens",
+)
+FINE, COARSE = 0.004, 9e-4
+"""Distance of both ends of a break-even price: a share of it, and at least of today's price."""
+
+
+def money_of(case: Case) -> Money:
+    """Money that decides between plans: the objective, or capex on ties."""
+    return case.objective if case.objective in MONEY else "cost"
+
+
+def break_even(prober: Prober, name: str) -> BreakEven:
+    """Highest list price of an item, up to today's, at which it enters the plan.
+
+    A lower price never keeps it out, so bisection ends with a price at which a plan with the item
+    exists and one a little higher at which none does.
+    """
+    inputs = prober.inputs
+    for is_so, reason in (
+        (prober.plan.status != "optimal", "the plan itself is not proven best"),
+        (name not in inputs.prices, "it has no price"),
+        (discount(inputs.item(name), inputs.discounts) >= 1.0, "it is discounted to nothing"),
+        (
+            inputs.problem.policy.prefer is not None,
+            "the problem prefers vendors, which goes before money",
+        ),
+    ):
+        if is_so:
+            return BreakEven(outcome="not_computed", reason=reason)
+    today = inputs.prices[name].list_usd
+    low, high = 0.0, today
+    enters = enters_at(prober, name, today)
+    if enters:
+        low = today
+    elif enters is not None:
+        enters = enters_at(prober, name, 0.0)
+        if enters is False:
+            return BreakEven(outcome="no_price_helps")
+    while enters is not None and high - low > max(FINE * low, COARSE * today):
+        middle = round((low + high) / 2.0, 2)
+        enters = enters_at(prober, name, middle)
+        low, high = (middle, high) if enters else (low, middle)
+    if enters is None:
+        return BreakEven(outcome="not_computed", reason="the search did not settle it")
+    return BreakEven(
+        outcome="found",
+        enters_at_usd=_net_usd(inputs, name, low),
+        enters_at_list_usd=low,
+        not_at_list_usd=None if low == today else high,
+    )
+
+
+def enters_at(prober: Prober, name: str, list_usd: float) -> bool | None:
+    """True if a plan with an item at a list price ties and costs no more than the plan, or is
+    better by more than ties allow; None where the search did not end."""
+    case = prober.changed([Change(f"prices.{name}.list", list_usd, "")])
+    assert case is not None
+    money = money_of(case)
+    tied, goal = case_no_worse(case, prober.tied, money), OBJECTIVES[money]
+    row = BY_NAME[goal.limit].field
+    own: float | None = tied.limits[row]
+    spent_usd: float = getattr(prober.plan.totals, goal.figure.name)
+    most: dict[str, Any] = {row: min(spent_usd, math.inf if own is None else own)}
+    asked = [replace(tied, limits=tied.limits.with_values(**most))]
+    limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
+    if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
+        asked.append(case_no_worse(case, prober.beyond, money))
+    left_open = False
+    for one in asked:
+        best = prober.variants.best_of(replace(one, must_use=(name,)), gap=ENOUGH)
+        if best.run is not None:
+            return True
+        left_open = left_open or not best.impossible
+    return None if left_open else False

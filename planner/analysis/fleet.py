@@ -112,7 +112,7 @@ def study_fleet(
     some = [(row, parts) for row, parts in zip(listed, matched, strict=True) if parts]
     known = [parts for _, parts in some if all(part.resolved for part in parts)]
     law = _fit_law([_merged(parts) for parts in known])
-    jobs = tuple(_fleet_job(row, parts, limit, law) for row, parts in some)
+    jobs = tuple(_fleet_job(row, parts, limit) for row, parts in some)
     fitted = [job for job in jobs if job.resolved]
     under = [job for job in jobs if job.overlap < limit]
     checkpoints = sum(job.checkpoints for job in jobs)
@@ -152,27 +152,24 @@ def match_jobs(
             left.append(job)
         else:
             matched[named].append(job)
-    far = np.array([[_distance(job, row) for row in listed] for job in left])
-    far = far.reshape(len(left), len(listed))
+    far = np.full((len(left), len(listed)), np.inf)
+    for number, job in enumerate(left):
+        for place, row in enumerate(listed):
+            if job.cluster == row.cluster:
+                far[number, place] = abs(math.log(job.parameters.value / row.parameters))
     free = np.array([not parts for parts in matched], dtype=bool)
     cost = np.where(far <= _NEAR, far, 1e3) + 1e3 * ~free
     unknown = []
     chosen = dict(zip(*linear_sum_assignment(cost), strict=True)) if cost.size else {}
     for number, job in enumerate(left):
-        place = chosen.get(number)
-        if place is None or cost[number, place] >= 1e3:
-            place = int(np.argmin(far[number])) if len(listed) else None
-        if place is None or far[number, place] > _NEAR:
+        at = chosen.get(number)
+        if at is None or cost[number, at] >= 1e3:
+            at = int(np.argmin(far[number])) if listed else None
+        if at is None or far[number, at] > _NEAR:
             unknown.append(job.name)
         else:
-            matched[place].append(job)
+            matched[at].append(job)
     return matched, unknown
-
-
-def _distance(job: JobFound, row: ListedJob) -> float:
-    if job.cluster != row.cluster:
-        return math.inf
-    return abs(math.log(job.parameters.value / row.parameters))
 
 
 def _merged(parts: Sequence[JobFound]) -> tuple[float, float, float]:
@@ -184,12 +181,9 @@ def _merged(parts: Sequence[JobFound]) -> tuple[float, float, float]:
     return size, interval, drain
 
 
-def _fleet_job(
-    row: ListedJob, parts: Sequence[JobFound], limit: float, law: DemandLaw | None
-) -> FleetJob:
+def _fleet_job(row: ListedJob, parts: Sequence[JobFound], limit: float) -> FleetJob:
     size_gb, interval_s, drain_s = _merged(parts)
     write = size_gb / drain_s
-    overlap = limit if law is None else law.overlap.value
     return FleetJob(
         name=row.name,
         cluster=row.cluster,
@@ -204,7 +198,6 @@ def _fleet_job(
         write_gb_per_s=write,
         mb_per_s_per_gpu=1e3 * write / row.gpus,
         demand_gb_per_s=size_gb / (limit * interval_s),
-        law_gb_per_s=size_gb / (overlap * interval_s),
         resolved=all(part.resolved for part in parts),
     )
 
@@ -330,26 +323,23 @@ def add_storage(
     """
     found = []
     for place, cluster in enumerate(study.storage, start=1):
-        found.append(_with_storage(cluster, study.limit, inputs))
+        rates = (cluster.demand_gb_per_s, max(cluster.seen_gb_per_s, cluster.demand_gb_per_s))
+        enough, seen = (_least_power(cluster.gpus, rate, study.limit, inputs) for rate in rates)
+        seen_kw = None if seen is None else _power_kw(seen, "Storage")
+        known: dict[str, object] = {"seen_kw": seen_kw}
+        if enough is not None:
+            stores = [line for line in enough.lines if line.section == "Storage"]
+            names = ", ".join(f"{line.working:,} x {line.model}" for line in stores)
+            enough_kw = _power_kw(enough, "Storage")
+            known |= {"enough": names or None, "enough_kw": enough_kw}
+            if seen_kw is not None:
+                gpus = sum(line.gpus or 0 for line in enough.lines if line.section == "Compute")
+                more_kw = seen_kw - enough_kw
+                known["gpus_more"] = more_kw * gpus / _power_kw(enough, "Compute")
+        found.append(cluster.model_copy(update=known))
         if progress is not None:
             progress(place, len(study.storage))
     return study.model_copy(update={"storage": tuple(found)})
-
-
-def _with_storage(cluster: ClusterStorage, limit: float, inputs: Inputs) -> ClusterStorage:
-    rates = (cluster.demand_gb_per_s, max(cluster.seen_gb_per_s, cluster.demand_gb_per_s))
-    enough, seen = (_least_power(cluster.gpus, rate, limit, inputs) for rate in rates)
-    seen_kw = None if seen is None else _power_kw(seen, "Storage")
-    known: dict[str, object] = {"seen_kw": seen_kw}
-    if enough is not None:
-        stores = [line for line in enough.lines if line.section == "Storage"]
-        names = ", ".join(f"{line.working:,} x {line.model}" for line in stores)
-        known |= {"enough": names or None, "enough_kw": _power_kw(enough, "Storage")}
-        if seen_kw is not None:
-            gpus = sum(line.gpus or 0 for line in enough.lines if line.section == "Compute")
-            more_kw = seen_kw - _power_kw(enough, "Storage")
-            known["gpus_more"] = more_kw * gpus / _power_kw(enough, "Compute")
-    return cluster.model_copy(update=known)
 
 
 def _power_kw(plan: Plan, section: str) -> float:

@@ -13,35 +13,24 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
-from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case.figures import unit_net_usd
 from planner.case.resolve import missing_figure, why_not_wanted
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.documents import findings, read
 from planner.loader.prices import today
 from planner.quotes import QuoteOptions, read_quote
+from planner.quotes.cells import date_of
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
-from planner.report.words import product as product_name
-from planner.schema.bill import (
-    BidCharge,
-    ChargeKind,
-    Lack,
-    LackKind,
-    Quote,
-    Quoted,
-    QuoteLine,
-    QuoteMap,
-)
+from planner.schema.bill import BidCharge, ChargeKind, Quote, Quoted, QuoteLine, QuoteMap
 from planner.schema.catalog import Item, Source
-from planner.schema.plan import Line
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import Quantity
-from planner.sizing.facility import discounted_years
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")
@@ -53,86 +42,6 @@ _CHARGES: Mapping[str, ChargeKind] = {
     "discount": "other",
     "item": "unknown",
 }
-
-
-def _wrong(code: str, message: str, fix: str | None = None, file: str | None = None) -> InputError:
-    return InputError(Finding(code, message, file, fix=fix))
-
-
-# Options of the command line
-
-
-def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
-    """Layout of a vendor's quotes, an empty one without a file.
-
-    Raises:
-        InputError: no mapping, or an unknown item in it.
-    """
-    if path is None:
-        return QuoteMap(quote_map="none")
-    document = read(path, "mapping")
-    try:
-        mapping = QuoteMap.model_validate(document.data)
-    except ValidationError as error:
-        raise InputError(findings(error, document, QuoteMap)) from None
-    unknown = next((item for item in mapping.items.values() if item not in items), None)
-    if unknown is not None:
-        message = f"the mapping names '{unknown}', which no catalog in use has"
-        fix = "see planner catalog, or give the catalog's problem with --problem"
-        raise _wrong("unknown-item", message, fix, str(path))
-    return mapping
-
-
-def parse_date(given: str | None) -> str | None:
-    """Date of the command line, YYYY-MM-DD; InputError where it is none."""
-    try:
-        if given is None or datetime.date.fromisoformat(given).isoformat() == given:
-            return given
-    except ValueError:
-        pass
-    raise _wrong("option", f"'{given}' is no date of --date", "write it as 2026-11-20")
-
-
-def parse_currency(given: str | None) -> str | None:
-    """Code of a currency of the command line; InputError where it is none."""
-    if given is not None and not re.fullmatch(r"[A-Z]{3}", given):
-        raise _wrong("option", f"'{given}' is no currency of --currency", "write it as EUR")
-    return given
-
-
-def parse_rates(given: Sequence[str]) -> dict[str, float]:
-    """Exchange rates of the command line, USD per unit of a currency."""
-    found = {}
-    for text in given:
-        match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)
-        if match is None or float(match[2]) <= 0.0:
-            raise _wrong("option", f"'{text}' is no rate", "write it as --rate EUR=1.08")
-        found[match[1]] = float(match[2])
-    return found
-
-
-def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[Path, str]:
-    """Values of an option by file, from FILE=VALUE or a value for all files."""
-    for_all = [text for text in given if "=" not in text]
-    if len(for_all) > 1:
-        fix = f"write it as {option} FILE={for_all[1]}"
-        raise _wrong("option", f"{option} is given twice without a file", fix)
-    found = dict.fromkeys(files, for_all[0]) if for_all else {}
-    for text in (each for each in given if "=" in each):
-        named = {
-            path: text.removeprefix(f"{name}=").strip()
-            for path in files
-            for name in (path.stem, str(path), path.name)
-            if text.startswith(f"{name}=")
-        }
-        if len(named) != 1 or not all(named.values()):
-            message = f"{option} {text}: '{text.partition('=')[0]}' is none of the bids' files"
-            raise _wrong("option", message, f"name one of {', '.join(p.name for p in files)}")
-        found |= named
-    return found
-
-
-# Quotes
 
 
 def read_bids(
@@ -155,24 +64,25 @@ def read_bids(
     twice = next((path for path in files if files.count(path) > 1), None)
     if not files:
         fix = "give the vendors' files: planner quote bid PROBLEM.yaml a.xlsx b.csv"
-        raise _wrong("option", "there is no bid to evaluate", fix)
+        raise _wrong("there is no bid to evaluate", fix)
     if len(files) > len(LETTERS):
         message = f"{len(files)} bids, and {len(LETTERS)} are compared at most"
-        raise _wrong("option", message, "leave some out")
+        raise _wrong(message, "leave some out")
     if twice is not None:
-        raise _wrong("option", f"'{twice}' is given twice", "give it once")
+        raise _wrong(f"'{twice}' is given twice", "give it once")
     vendors, maps = _by_file(files, "--vendor", vendor), _by_file(files, "--map", mapping)
     dates, currencies = _by_file(files, "--date", date), _by_file(files, "--currency", currency)
-    rates = {code: each.usd for code, each in inputs.problem.currencies.items()}
-    rates |= parse_rates(rate)
+    known = {code: each.usd for code, each in inputs.problem.currencies.items()}
     quotes: list[Quote] = []
     for path in files:
-        options = QuoteOptions(
-            (vendors.get(path) or path.stem).strip(),
-            read_mapping(Path(maps[path]) if path in maps else None, inputs.by_id),
-            parse_date(dates.get(path)),
-            parse_currency(currencies.get(path)),
-            rates,
+        options = options_of(
+            inputs.by_id,
+            vendor=vendors.get(path) or path.stem,
+            mapping=Path(maps[path]) if path in maps else None,
+            date=dates.get(path),
+            currency=currencies.get(path),
+            rates=rate,
+            known=known,
         )
         quote = read_quote(path, options, inputs.by_id)
         remarks = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
@@ -180,9 +90,79 @@ def read_bids(
             remarks.append(f"expired on {quote.valid_until}: request it anew")
         if quote.vendor in {each.vendor for each in quotes}:
             message = f"two bids are called '{quote.vendor}'"
-            raise _wrong("option", message, "name them: --vendor FILE=NAME")
+            raise _wrong(message, "name them: --vendor FILE=NAME")
         quotes.append(quote.model_copy(update={"findings": tuple(remarks)}))
     return tuple(quotes)
+
+
+def options_of(
+    items: Mapping[str, Item],
+    *,
+    vendor: str,
+    mapping: Path | None = None,
+    date: str | None = None,
+    currency: str | None = None,
+    rates: Sequence[str] = (),
+    known: Mapping[str, float] | None = None,
+) -> QuoteOptions:
+    """Options of the command line; ``rates`` as ``EUR=1.08``, over the ``known`` ones.
+
+    Raises:
+        InputError: an option is wrong, or the mapping names an item that is none.
+    """
+    usd, day = dict(known or {}), None if date is None else date_of(date)
+    if not vendor.strip():
+        raise _wrong("--vendor is empty", "say who quotes")
+    if date is not None and (day is None or day.isoformat() != date):
+        raise _wrong(f"'{date}' is no date of --date", "write it as 2026-11-20")
+    if currency is not None and not re.fullmatch(r"[A-Z]{3}", currency):
+        raise _wrong(f"'{currency}' is no currency of --currency", "write it as EUR")
+    for text in rates:
+        match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)
+        if match is None or float(match[2]) <= 0.0:
+            raise _wrong(f"'{text}' is no rate", "write it as --rate EUR=1.08")
+        usd[match[1]] = float(match[2])
+    layout = QuoteMap(quote_map="none") if mapping is None else _read_mapping(mapping, items)
+    return QuoteOptions(vendor.strip(), layout, date, currency, usd)
+
+
+def _read_mapping(path: Path, items: Mapping[str, Item]) -> QuoteMap:
+    document = read(path, "mapping")
+    try:
+        mapping = QuoteMap.model_validate(document.data)
+    except ValidationError as error:
+        raise InputError(findings(error, document, QuoteMap)) from None
+    unknown = next((item for item in mapping.items.values() if item not in items), None)
+    if unknown is not None:
+        message = f"the mapping names '{unknown}', which no catalog in use has"
+        fix = "see planner catalog, or give the catalog's problem with --problem"
+        raise InputError(Finding("unknown-item", message, str(path), fix=fix))
+    return mapping
+
+
+def _wrong(message: str, fix: str) -> InputError:
+    return InputError(Finding("option", message, fix=fix))
+
+
+def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[Path, str]:
+    """Values of an option by file, from FILE=VALUE or a value for all files."""
+    for_all = [text for text in given if "=" not in text]
+    if len(for_all) > 1:
+        fix = f"write it as {option} FILE={for_all[1]}"
+        raise _wrong(f"{option} is given twice without a file", fix)
+    found = dict.fromkeys(files, for_all[0]) if for_all else {}
+    for text in (each for each in given if "=" in each):
+        named = {
+            path: text.removeprefix(f"{name}=").strip()
+            for path in files
+            for name in (path.stem, str(path), path.name)
+            if text.startswith(f"{name}=")
+        }
+        if len(named) != 1 or not all(named.values()):
+            message = f"{option} {text}: '{text.partition('=')[0]}' is none of the bids' files"
+            raise _wrong(message, f"name one of {', '.join(p.name for p in files)}")
+        found |= named
+    return found
 
 
 # Offers
@@ -190,20 +170,19 @@ def read_bids(
 
 @dataclass(frozen=True)
 class OfferedProduct:
-    """A catalog item as offered; ``included``: all units are held in another product's price."""
+    """A catalog item as offered."""
 
     item: Item
     units: float
     price: Price
     cells: tuple[str, ...]
-    included: bool
 
 
 @dataclass(frozen=True)
 class Offer:
     """A bid: products by id and charges on the order, both net of ``rebate`` on the whole.
 
-    ``open`` are reasons why it cannot be evaluated.
+    ``title`` is the price book of its prices; ``open`` are reasons why it cannot be evaluated.
     """
 
     key: str
@@ -211,31 +190,12 @@ class Offer:
     products: Mapping[str, OfferedProduct]
     charges: tuple[BidCharge, ...]
     rebate: float
+    title: str
     open: tuple[str, ...] = ()
 
     def lot(self, category: str) -> dict[str, OfferedProduct]:
         """Its products of a category."""
         return {id_: each for id_, each in self.products.items() if each.item.category == category}
-
-    def supports(self, item: Item) -> bool:
-        """True if a charge is the support of a product; support of no named sort is that of all."""
-        labels = [charge.label for charge in self.charges if charge.kind == "support"]
-        sorts = map(supported_categories, labels)
-        return any(not each or item.category in each for each in sorts)
-
-    @property
-    def quoted_usd(self) -> float:
-        """The sum of its file without taxes."""
-        amounts = (line.amount or 0.0 for line in self.quote.lines if line.kind in COUNTED)
-        return self.quote.usd_per_unit * math.fsum(amounts)
-
-    @property
-    def title(self) -> str:
-        """The price book of its prices."""
-        quote = self.quote
-        rate = f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
-        rate = "" if quote.currency == "USD" else rate
-        return f"Bid {self.key}, {quote.vendor} of {quote.date}, file {quote.file}{rate}"
 
 
 def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
@@ -250,7 +210,7 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
     off = -math.fsum(each for each in amounts if each < 0.0)
     total = math.fsum(each for each in amounts if each > 0.0)
     rebate = off / total if total and off < total else 0.0
-    known = {each.item for each in quote.prices}
+    known = {each.item for each in quote.prices} & inputs.by_id.keys()
     known |= {line.item or "" for line in quote.lines if line.kind == "included" and line.quantity}
     counted = {cell for price in quote.prices for cell in price.support_cells}
     charges = tuple(
@@ -263,13 +223,21 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
         for line in quote.lines
         if line.kind in COUNTED
         and line.amount
-        and not (line.kind == "item" and line.item in known and line.item in inputs.by_id)
+        and not (line.kind == "item" and line.item in known)
         and place_of(line) not in counted
         and not (line.amount < 0.0 and rebate)  # taken off every price
     )
-    offer = Offer(key, quote, {}, charges, rebate)
+    rate = f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
+    title = f"Bid {key}, {quote.vendor} of {quote.date}, file {quote.file}"
+    title += "" if quote.currency == "USD" else rate
+    offer = Offer(key, quote, {}, charges, rebate, title)
     offer = replace(offer, products=dict(_products(offer, inputs)))
     return replace(offer, open=tuple(_open_reasons(offer, inputs)))
+
+
+def place_of(line: QuoteLine) -> str:
+    """Cell of a line's price, or its row."""
+    return line.cells.get("amount") or line.cells.get("unit_net") or f"row {line.row}"
 
 
 def _products(offer: Offer, inputs: Inputs) -> Iterator[tuple[str, OfferedProduct]]:
@@ -290,34 +258,7 @@ def _products(offer: Offer, inputs: Inputs) -> Iterator[tuple[str, OfferedProduc
             share = (1.0 - offer.rebate) * quoted.quantity / units
         price = _offered_price(item, offer, inputs, quoted, share, free=bool(free))
         note = f"bid {offer.key}, {offer.quote.file}: {', '.join(cells)}"[:1000]
-        price = price.model_copy(update={"note": note})
-        yield id_, OfferedProduct(item, units, price, cells, included=quoted is None)
-
-
-def place_of(line: QuoteLine) -> str:
-    """Cell of a line's price, or its row."""
-    return line.cells.get("amount") or line.cells.get("unit_net") or f"row {line.row}"
-
-
-def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
-    unknown = [
-        each for each in offer.quote.asked if each.category in LOTS and not offer.lot(each.category)
-    ]
-    for product in unknown:
-        name = product.description or product.part_number
-        needed = f", which has to tell {', '.join(product.figures)}" if product.figures else ""
-        yield (
-            f"a product is in no catalog of the problem: {name} ({product.cell}){needed}; name it "
-            "in a mapping (--map), or add the catalog that planner quote import writes"
-        )
-    for each in (each for lot in LOTS for each in offer.lot(lot).values()):
-        if abs(each.units - round(each.units)) > 1e-9 or each.units < 0.5:
-            yield f"{each.units:g} units of {each.item.model} are no whole number"
-        figure = missing_figure(each.item, inputs)
-        if figure is not None:
-            yield f"{each.item.model}: {figure}"
-    if not offer.products and not unknown:
-        yield "no product of it is in a catalog of the problem"
+        yield id_, OfferedProduct(item, units, price.model_copy(update={"note": note}), cells)
 
 
 def _offered_price(
@@ -336,12 +277,15 @@ def _offered_price(
     if quoted is not None:
         yearly, years = quoted.support_usd_per_year, quoted.support_included_years
         more |= {"lead_time": quoted.lead_time} if quoted.lead_time else {}
+    supports = [
+        supported_categories(each.label) for each in offer.charges if each.kind == "support"
+    ]
     if yearly is not None or years is not None:
         if yearly is not None:
             more["support_per_year"] = SupportMoney.model_construct(usd=yearly * share)
         more |= {"support_included_years": years or 0.0, "support_source": "quote"}
         more["support_confidence"] = "high"
-    elif book is not None and not offer.supports(item):
+    elif book is not None and not any(not each or item.category in each for each in supports):
         for name in ("per_year", "included_years", "source", "confidence"):
             more[f"support_{name}"] = getattr(book, f"support_{name}")
         if free:  # a share of nothing is nothing
@@ -349,6 +293,32 @@ def _offered_price(
             usd = book.support_usd_per_year(net)
             more["support_per_year"] = SupportMoney.model_construct(usd=usd)
     return _price(0.0 if quoted is None else quoted.net_usd * share, offer, **more)
+
+
+def _price(usd: float, offer: Offer, **more: Any) -> Price:
+    date = offer.quote.date
+    return Price.model_construct(list_usd=usd, date=date, source="quote", confidence="high", **more)
+
+
+def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
+    unknown = [
+        each for each in offer.quote.asked if each.category in LOTS and not offer.lot(each.category)
+    ]
+    for one in unknown:
+        name = one.description or one.part_number
+        needed = f", which has to tell {', '.join(one.figures)}" if one.figures else ""
+        yield (
+            f"a product is in no catalog of the problem: {name} ({one.cell}){needed}; name it "
+            "in a mapping (--map), or add the catalog that planner quote import writes"
+        )
+    for each in (each for lot in LOTS for each in offer.lot(lot).values()):
+        if abs(each.units - round(each.units)) > 1e-9 or each.units < 0.5:
+            yield f"{each.units:g} units of {each.item.model} are no whole number"
+        figure = missing_figure(each.item, inputs)
+        if figure is not None:
+            yield f"{each.item.model}: {figure}"
+    if not offer.products and not unknown:
+        yield "no product of it is in a catalog of the problem"
 
 
 # The problem with offers as its supply
@@ -364,10 +334,10 @@ def lot_counts(offer: Offer, category: str, inputs: Inputs) -> dict[str, int]:
     """Units of a lot in place; with their cold spares they are the quoted units."""
     problem = inputs.problem
     found: dict[str, int] = {}
-    for id_, product in offer.lot(category).items():
+    for id_, each in offer.lot(category).items():
         owned = problem.items.get(id_, Quantity()).in_place
-        share = 0.0 if product.item.components else problem.spares.get(product.item.category, 0.0)
-        quoted = round(product.units)
+        share = 0.0 if each.item.components else problem.spares.get(each.item.category, 0.0)
+        quoted = round(each.units)
         count = quoted + owned
         while count > owned and count + math.ceil(share * count - 1e-9) - owned > quoted:
             count -= 1
@@ -381,7 +351,11 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
     rules = dict(problem.items)
     for item in inputs.items:
         if item.category in lots:
-            rules[item.id] = _rule(rules.get(item.id, Quantity()), item.id, lots[item.category])
+            rule, count = rules.get(item.id, Quantity()), lots[item.category].get(item.id)
+            most = rule.in_place if count is None else None
+            fixed = {"fixed": count, "min": None, "max": most, "required": False}
+            fixed |= {} if count is None else {"stock": None}
+            rules[item.id] = rule.model_copy(update=fixed)
     sold = {id_: price for id_, (price, _) in prices.items()}
     titles = {id_: offer.title for id_, (_, offer) in prices.items()}
     services = []
@@ -390,8 +364,7 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
         fields = {"id": id_, "vendor": offer.quote.vendor, "model": charge.label or charge.kind}
         fields |= {"category": "service"}
         services.append(Item.model_validate({**fields, "service": {"per": "order"}}))
-        sold[id_] = _price(charge.usd, offer)
-        titles[id_] = offer.title
+        sold[id_], titles[id_] = _price(charge.usd, offer), offer.title
     net = (
         Discount.model_construct(discount=0.0, item=id_, vendor=None, category=None) for id_ in sold
     )
@@ -411,20 +384,6 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
     )
 
 
-def _price(usd: float, offer: Offer, **more: Any) -> Price:
-    date = offer.quote.date
-    return Price.model_construct(list_usd=usd, date=date, source="quote", confidence="high", **more)
-
-
-def _rule(rule: Quantity, id_: str, lot: Mapping[str, int]) -> Quantity:
-    """The problem's rule of an item under a lot: its count fixed, or none bought."""
-    if id_ not in lot:
-        none = {"fixed": None, "min": None, "max": rule.in_place, "required": False}
-        return rule.model_copy(update=none)
-    fixed = {"fixed": lot[id_], "min": None, "max": None, "required": False, "stock": None}
-    return rule.model_copy(update=fixed)
-
-
 def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
     """Yield the rules, of the problem or a vendor, that offered products or counts violate."""
     problem = inputs.problem
@@ -441,63 +400,3 @@ def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
             if not (low or 0) <= count <= (math.inf if high is None else high):
                 most = "any" if high is None else f"{high:,}"
                 yield f"{count:,} {item.model}, and {words} {low or 0:,} to {most}"
-
-
-# Money of products
-
-
-def money_of(inputs: Inputs) -> Literal["tco", "capex"]:
-    """The money that counts: over the term where there is one and capex is not the goal."""
-    problem = inputs.problem
-    return "capex" if problem.term is None or problem.objective.minimize == "cost" else "tco"
-
-
-def unit_usd(inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]) -> float:
-    """Cost of a unit with support and subscription where they count."""
-    at_once = unit_net_usd(item, price, off, inputs.problem.shown_in)
-    return at_once + sum(_term_usd(inputs, item, price, off))
-
-
-def _term_usd(
-    inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]
-) -> tuple[float, float]:
-    """Support and subscription of a unit over the term, where that counts."""
-    term, shown_in = inputs.problem.term, inputs.problem.shown_in
-    if term is None or money_of(inputs) == "capex":
-        return 0.0, 0.0
-    support = support_usd_per_year(item, price, off, shown_in)
-    support *= support_factor(item, replace(inputs, prices={item.id: price}))
-    yearly = shown_in.rounded_usd((price.per_year_usd or 0.0) * (1.0 - discount(item, off)))
-    return support, yearly * discounted_years(0.0, term.years, term.discount_rate)
-
-
-def lacks_of(
-    inputs: Inputs, supplied: Inputs, lines: Sequence[Line], prices: Prices
-) -> Iterator[Lack]:
-    """Yield needed products and services that are not quoted, at their cost in the book.
-
-    Args:
-        inputs: the problem, ``supplied``: with the offers.
-        lines: purchased products of the plan.
-        prices: offered prices.
-    """
-    own = {item.id for item in inputs.items}
-    for line in (line for line in lines if line.sku in own):
-        price, count = supplied.prices.get(line.sku), line.purchased
-        support, yearly, usd = 0.0, 0.0, line.extended_net_usd or 0.0
-        if price is not None:
-            item = supplied.item(line.sku)
-            support, yearly = _term_usd(inputs, item, price, supplied.discounts)
-        missing: list[tuple[LackKind, float, float]] = []
-        if line.sku not in prices or price is None:
-            missing.append(("units", count, usd + count * (support + yearly)))
-        else:
-            more = count - prices[line.sku][1].products[line.sku].units
-            usd = usd if line.unit_net_usd is None else more * line.unit_net_usd
-            support = 0.0 if price.support_source == "quote" else support
-            missing.append(("more_units", more, usd))
-            missing += ("support", count, count * support), ("subscription", count, count * yearly)
-        for kind, units, cost_usd in missing:
-            if kind == "units" or (units > 1e-9 and cost_usd):
-                named = {"sku": line.sku, "product": product_name(line), "kind": kind}
-                yield Lack.model_validate(named | {"units": units, "usd": cost_usd})

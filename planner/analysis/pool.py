@@ -15,7 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
@@ -218,7 +218,13 @@ def _on_cluster(
                 return
             ended = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED).done
             for future in ended:
-                yield running.pop(future)[0], _result_of(future, address)
+                key, error = running.pop(future)[0], None
+                if not future.cancelled() and (error := future.exception()) is None:
+                    yield key, future.result()
+                elif type(error).__name__ == "KilledWorker":
+                    yield key, Lost()
+                else:
+                    raise error or _gone(address)
             if client.status not in ("running", "connecting"):
                 raise _gone(address)
             if ended or client.scheduler_info()["workers"]:
@@ -262,17 +268,6 @@ def _client(address: str) -> Any:
     if address.startswith("tls:"):
         fix = "start it; tls:// needs certificates in Dask's distributed.comm.tls"
     raise _wrong("no Dask scheduler answers", fix, address)
-
-
-def _result_of(future: Any, address: str) -> Any:
-    try:
-        return future.result()
-    except CancelledError:
-        raise _gone(address) from None
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":
-            return Lost()
-        raise
 
 
 def _gone(address: str) -> InputError:

@@ -100,7 +100,7 @@ def study(
         length_s=options.length_s,
         replications=options.replications,
         seed=options.seed,
-        jobs=(_simulated(job, plan.jobs[0].goodput, found, options),),
+        jobs=(_simulated(job, found, options),),
         intervals=compared,
         best=best,
         better=best is not None and compared[best].low > 0,
@@ -118,13 +118,7 @@ def run(request: Request, **given: Any) -> Simulation:
         NoPlanError: there is no plan.
     """
     options = SimulationOptions(**given)
-    ((side, plan),) = read_sides(
-        [request.path],
-        settings=request.settings,
-        scenario=request.scenario,
-        options=Options(explain=False),
-        models=request.models,
-    )
+    ((side, plan),) = read_sides(request, Options(explain=False))
     if not plan.jobs:
         why = side.message or plan.status
         raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
@@ -279,9 +273,7 @@ def _broken_limits(job: JobRun, plan: Plan) -> Iterator[str]:
 # Records
 
 
-def _simulated(
-    job: JobRun, planned_goodput: float, found: dict[str, Array], options: SimulationOptions
-) -> JobSimulated:
+def _simulated(job: JobRun, found: dict[str, Array], options: SimulationOptions) -> JobSimulated:
     mean = {name: float(values[0].mean()) for name, values in found.items()}
     a_year = {name: value * YEAR_S / options.length_s for name, value in mean.items()}
     share = {name: value / options.length_s for name, value in mean.items()}
@@ -313,7 +305,6 @@ def _simulated(
             times=len(failures.measured_s) or None,
             scaled=options.scaled,
         ),
-        planned_goodput=planned_goodput,
         predicted=float(goodput(_times(job))),
         predicted_loss=_predict_loss(job),
         goodput=_estimate(found["kept"][0] / options.length_s),

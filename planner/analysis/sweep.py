@@ -6,7 +6,7 @@ Scenarios are named ones of the problem file, times rows of a table, times a gri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from math import prod
@@ -15,19 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from planner.analysis.distributions import Field, label, labels
 from planner.analysis.request import SweepOptions, head_of
+from planner.analysis.tornado import Field, label, labels
 from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed
-from planner.case import Case
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
-from planner.loader import load, scenario_names
-from planner.loader.axes import MOST, Axis, Input, of_table, read_table, refuse_overlap, values
-from planner.loader.overrides import NoPlaceError
-from planner.optimizer import bill as bills
+from planner.loader import NoPlaceError, load, scenario_names
+from planner.loader.axes import MOST, Axis, of_table, read_table, refuse_overlap, values
 from planner.optimizer.operate import Run
-from planner.plan.limits import systems_of_a_step
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
 from planner.verifier import passed
@@ -68,11 +64,9 @@ def scenarios(
         message, fix = "nothing is varied", "give --vary or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
     found, grids = Scenarios(), list[list[Axis]]()
-    found.bases = (
-        {"": inputs}
-        if named is None or problem is None
-        else _load_scenarios(inputs, problem, named)
-    )
+    found.bases = {"": inputs}
+    if named is not None and problem is not None:
+        found.bases = _load_scenarios(inputs, problem, named)
     rows = None if table is None else read_table(table)
     for base in found.bases.values():
         axes = [] if rows is None else [of_table(base, rows)]
@@ -90,33 +84,37 @@ def scenarios(
                 len(found),
                 tuple(change for point in points for change in point.changes),
                 " / ".join(filter(None, [name, *(point.name for point in points)])),
-                "; ".join(filter(None, (point.refused for point in points))),
-                name,
-                tuple(cell for point in points for cell in point.cells),
+                base=name,
+                cells=tuple(cell for point in points for cell in point.cells),
             )
             found.append(scenario)
-    found.axes = tuple(input_columns(inputs, [each for axis in grids[0] for each in axis.inputs]))
+    known, columns = labels(inputs), list[Column]()
+    for each in (each for axis in grids[0] for each in axis.inputs):
+        unit, words = each.display.unit, label(inputs, each.path, known)
+        name = f"{each.path} [{unit}]" if unit else each.path
+        name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
+        columns.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))
+    found.axes = tuple(columns)
     return found
 
 
 def _load_scenarios(inputs: Inputs, problem: Path, names: Sequence[str]) -> dict[str, Inputs]:
     """Named scenarios of a problem file (none named: all), with its settings on top."""
+    there = scenario_names(problem)
+    unknown = next((name for name in names if name not in there), None)
+    message, fix = "", ""
     if inputs.scenario is not None:
         message, fix = "a named scenario does not go with --scenario", "give the one or the other"
-        raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
-    there = scenario_names(problem)
-    if not there:
-        fix = "add scenarios: {half_power: {site: {facility_power: 5 MW}}}"
+    elif not there:
         message = f"{problem.name} has no scenarios"
+        fix = "add scenarios: {half_power: {site: {facility_power: 5 MW}}}"
+    elif unknown is not None:
+        message = f"no scenario '{unknown[:60]}'"
+        fix = did_you_mean(unknown, there) or "known: " + ", ".join(there)
+    if message:
         raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
-    for name in names:
-        if name not in there:
-            fix = did_you_mean(name, there) or "known: " + ", ".join(there)
-            message = f"no scenario '{name[:60]}'"
-            raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
-    settings = inputs.overrides
     return {
-        name: load(problem, settings=settings, scenario=name)
+        name: load(problem, settings=inputs.overrides, scenario=name)
         for name in dict.fromkeys(names or there)
     }
 
@@ -139,7 +137,7 @@ _NAMES: tuple[tuple[Kind, str, str], ...] = (
     ("job", _TEXT, "mode"),
     ("job", _NUMBER, "interval_s stall_s drain_s overlap restore_s mtti_s goodput useful_gpus"),
     ("job", _NUMBER, "useful_pflops write_gb_per_s read_gb_per_s days_to_train"),
-    ("text", _TEXT, "binding reason"),
+    ("text", _TEXT, "reason"),
 )
 COLUMNS: Mapping[str, tuple[Kind, str]] = {
     name: (kind, form) for kind, form, names in _NAMES for name in names.split()
@@ -157,21 +155,8 @@ _LABELS = {
     "gpu_type": "GPU type",
     "storage_family": "storage family",
     "mode": "checkpoint mode",
-    "binding": "binding limits",
 }
 _OBJECTIVES = ("objective", "objective.maximize", "objective.minimize")
-
-
-def input_columns(inputs: Inputs, axes: Iterable[Input]) -> list[Column]:
-    """Columns of the inputs that axes vary."""
-    known, found = labels(inputs), []
-    for each in axes:
-        unit = each.display.unit
-        name = f"{each.path} [{unit}]" if unit else each.path
-        name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
-        words = label(inputs, each.path, known)
-        found.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))
-    return found
 
 
 def _columns(
@@ -208,15 +193,6 @@ def _columns(
     )
 
 
-def _type(column: Column, cells: Sequence[Any]) -> str:
-    """Type of a column, "int", "float" or "str"; the cells of an input are of one kind."""
-    if column.kind == "input":
-        first = next((cell for cell in cells if cell is not None), None)
-        return _TEXT if isinstance(first, str | bool) else _NUMBER
-    own = {PLACE: _WHOLE, NAME: _TEXT}
-    return _WHOLE if column.kind == "count" else own.get(column.name) or COLUMNS[column.name][1]
-
-
 # Rows
 
 
@@ -238,22 +214,20 @@ def rows_of(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
     return found
 
 
-def _blank(answer: Answer, **other: str) -> Row:
+def _blank(answer: Answer) -> Row:
     return {
         "status": answer.status,
         "bound": answer.bound,
         "certificate": answer.certificate or None,
         "reason": NO_PLAN if answer.status == "infeasible" else answer.reason or None,
-    } | other
+    }
 
 
 def _fill(
     asked: Prepared, answers: Sequence[Answer], places: Sequence[int], found: list[Row]
 ) -> None:
     """Fill in the rows of the scenarios that one plan serves."""
-    supplies, allowed = asked.supplies, asked.allowed[places]
-    first = answers[places[0]]
-    run, proof = first.operation, first.proof
+    run, proof = answers[places[0]].operation, answers[places[0]].proof
     assert run is not None
     assert proof is not None
     try:
@@ -264,22 +238,21 @@ def _fill(
         for place in places:
             found[place] |= {"status": "failed", "reason": str(error)}
         return
-    cells = _cells(plan, run)
-    reports = {limit.name: limit for limit in plan.limits}
-    names = np.array([each.name for each in supplies])
-    takes = np.array([reports[each.name].value / each.scale for each in supplies], dtype=float)
-    tolerance = np.array([each.tolerance for each in supplies])
+    cells, value = _cells(plan, run), {limit.name: limit.value for limit in plan.limits}
+    takes = np.array([value[each.name] / each.scale for each in asked.supplies], dtype=float)
+    tolerance = np.array([each.tolerance for each in asked.supplies])
+    allowed = asked.allowed[places]
     over_limit = takes > allowed + tolerance * np.maximum(takes, allowed)
-    always = {each.name for each in plan.limits if each.binding} - set(names.tolist())
-    spent = _next_steps(asked.case, run)
-    more = np.array([[one[each.figure] / each.scale for each in supplies] for one in spent])
-    more = more.reshape(-1, 1, len(supplies))
-    binds = np.any(more > allowed * (1 + bills.TOLERANCE), axis=0)
     for row, place in enumerate(places):
         answer = answers[place]
         if over_limit[row].any():
-            text = f"the plan breaks a limit of this scenario: {', '.join(names[over_limit[row]])}"
-            found[place] = _blank(answer, status="failed", reason=text)
+            names = [
+                s.name
+                for s, is_over in zip(asked.supplies, over_limit[row], strict=True)
+                if is_over
+            ]
+            text = f"the plan breaks a limit of this scenario: {', '.join(names)}"
+            found[place] |= {"status": "failed", "reason": text}
             continue
         found[place] = cells | {
             "status": answer.status,
@@ -287,21 +260,7 @@ def _fill(
             "bound": answer.bound,
             "gap": answer.gap,
             "certificate": answer.certificate,
-            "binding": ", ".join(sorted(always | set(names[binds[row]].tolist()))) or None,
         }
-
-
-def _next_steps(case: Case, run: Run) -> Iterator[bills.Bill]:
-    """Yield the bill with one step more of each GPU type in use."""
-    if not case.maximise:
-        return
-    for system in case.systems:
-        if system.id not in run.used:
-            continue
-        count = run.units[system.id] + systems_of_a_step(case, run, system)
-        if system.high is None or count <= system.high:
-            with suppress(ValueError):  # no fabric is so large
-                yield bills.bill(case, {**run.units, system.id: count}, run.ways)
 
 
 def _cells(plan: Plan, run: Run) -> Row:
@@ -344,15 +303,17 @@ def sweep_table(
     shown = _columns(scenarios, used, unit, named=named)
     values = {column.name: [found[place].get(column.name) for place in places] for column in shown}
     values[PLACE] = list(places)
+    kinds = {name: form for name, (_, form) in COLUMNS.items()} | {PLACE: _WHOLE, NAME: _TEXT}
+    kinds = {column.name: kinds.get(column.name, _WHOLE) for column in shown}
     if named:
         values[NAME] = [scenario.name or None for scenario in there]
-    for at, column in enumerate(scenarios.axes):
-        values[column.name] = [scenario.cells[at] for scenario in there]
-    kinds = {column.name: _type(column, values[column.name]) for column in shown}
-    for column in scenarios.axes:
+    for at, column in enumerate(scenarios.axes):  # the cells of an input are of one kind
+        cells = [scenario.cells[at] for scenario in there]
+        first = next((cell for cell in cells if cell is not None), None)
+        kinds[column.name] = _TEXT if isinstance(first, str | bool) else _NUMBER
         if kinds[column.name] == _TEXT:
-            cells = values[column.name]
-            values[column.name] = [None if cell is None else str(cell) for cell in cells]
+            cells = [None if cell is None else str(cell) for cell in cells]
+        values[column.name] = cells
     proofs, known = Counter(values["certificate"]), OBJECTIVES.get(objective)
     head = head_of(inputs, options.gap) | {
         "objective": objective,
@@ -373,7 +334,7 @@ def sweep_table(
         reused=proofs["reused"],
         table={name: tuple(column) for name, column in values.items()},
         types=kinds,
-        start=_start(inputs, shown),
+        start=_start(inputs, scenarios.axes),
     )
 
 
@@ -381,11 +342,10 @@ def _start(inputs: Inputs, columns: Sequence[Column]) -> dict[str, Any]:
     """Varied inputs of a problem as it is, by path."""
     found: dict[str, Any] = {}
     for column in columns:
-        if column.kind == "input":
-            with suppress(NoPlaceError):
-                base = Field(inputs, column.path).base
-                paid = base is not None and "USD" in column.unit
-                found[column.path] = inputs.problem.shown_in.of(base or 0.0) if paid else base
+        with suppress(NoPlaceError):
+            base = Field(inputs, column.path).base
+            paid = base is not None and "USD" in column.unit
+            found[column.path] = inputs.problem.shown_in.of(base or 0.0) if paid else base
     return found
 
 
@@ -393,9 +353,5 @@ def _objective(inputs: Inputs, scenarios: Scenarios, there: Sequence[Scenario]) 
     """Objective of all scenarios, or ``VARIED``."""
     goals = {base.problem.objective.name for base in scenarios.bases.values()}
     if any(column.path in _OBJECTIVES for column in scenarios.axes):
-        goals = {
-            applied(scenarios.bases[s.base], s.changes).problem.objective.name
-            for s in there
-            if not s.refused
-        }
+        goals = {applied(scenarios.bases[s.base], s.changes).problem.objective.name for s in there}
     return VARIED if len(goals) > 1 else next(iter(goals), inputs.problem.objective.name)

@@ -1,4 +1,4 @@
-"""One input at a time from low to high: which inputs the best plan depends on most."""
+"""Inputs by path, and one at a time from low to high: those that the best plan depends on most."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.analysis.distributions import Field, label, labels
+from planner import units
 from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
-from planner.loader.overrides import NoPlaceError, short
+from planner.loader import NoPlaceError
+from planner.loader.axes import FACTOR, Reading, Variable
+from planner.loader.places import number_of, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
+from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import Status
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.terminal import Progress, ignore
 
 BY = 0.2
@@ -28,9 +33,6 @@ MESSAGES: dict[Status, str] = {
     "unbounded": "nothing limits the purchase: give a power, space or cost budget",
     "no_solution": "the problem as it stands was not solved",
 }
-_AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
-_WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | {"day": "days"}
-"""Units written in a larger one where that is shorter."""
 _NEAR = 1e-9
 
 
@@ -60,9 +62,10 @@ def study(
     base = answers(inputs, [Scenario(0, ())], exact)[0]
     run = base.operation
     spans = [asked_span(inputs, each) for each in ranges]
-    for span in spans:  # one that is a part of another is a question of its own
-        if sum(other.field.path == span.field.path for other in spans) > 1:
-            message = f"'{span.field.path}' is varied twice"
+    paths = [span.field.path for span in spans]
+    for path in paths:  # one that is a part of another is a question of its own
+        if paths.count(path) > 1:
+            message = f"'{path}' is varied twice"
             raise InputError(Finding("vary", message, fix="vary it once"))
     spans = spans or defaults(inputs, by, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
@@ -70,20 +73,21 @@ def study(
     known = () if run is None else (run,)
     found = answers(inputs, scenarios, replace(options, known=known), progress)
     ends, names = list(map(_end, sides, found)), labels(inputs)
-    swings = [
-        Swing(
-            path=span.field.path,
-            label=label(inputs, span.field.path, names),
-            unit=span.field.unit if span.field.slot.numeric else "",
-            base_text=_base_text(span.field),
+    swings = []
+    for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):
+        field, (one, other) = span.field, (low.objective, high.objective)
+        swing = Swing(
+            path=field.path,
+            label=label(inputs, field.path, names),
+            unit=field.unit if field.slot.numeric else "",
+            base_text=short(field.variable.first.value)
+            if field.base is None
+            else field.short_text(field.base),
             low=low,
             high=high,
-            width=None
-            if low.objective is None or high.objective is None
-            else abs(low.objective - high.objective),
+            width=None if one is None or other is None else abs(one - other),
         )
-        for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True)
-    ]
+        swings.append(swing)
     status = _status(base, {end.status for end in ends})
     return Tornado(
         **head_of(inputs, options.gap),
@@ -118,6 +122,98 @@ def _end(side: Side, answer: Answer) -> End:
     )
 
 
+# Inputs by path
+
+_WORDS = {"it": "IT", "gpu": "GPU", "gpus": "GPUs", "pue": "PUE", "mfu": "MFU", "pdu": "PDU"}
+_WORDS |= {"list": "list price"}
+_PLAIN = {"consumes", "provides", "jobs", "targets"}
+"""Steps of a path left out of its label."""
+_PRESETS = {"per_gpu_day": FAILURES_PER_GPU_DAY, "bytes_per_parameter": BYTES_PER_PARAMETER}
+"""Numbers that words stand for."""
+_WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | {"day": "days"}
+"""Units written in a larger one where that is shorter."""
+_DIGITS = 9
+
+
+def labels(inputs: Inputs) -> dict[str, str]:
+    """Labels of a problem's limits by path."""
+    return {lever.path: lever.label for lever in levers(inputs) if not lever.choice}
+
+
+def label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
+    """Label of a path: of its limit in ``known``, else words of its last steps."""
+    if path in known:
+        return known[path]
+    steps, named = path.split("."), ""
+    if steps[0] in {"items", "extras", "catalog", "prices"} and len(steps) > 2:
+        models = {family.id: family.name for family in inputs.families}
+        models |= {item.id: item.model for item in inputs.items}
+        named = f" of {'every item' if steps[1] == '*' else models.get(steps[1], steps[1])}"
+        steps = steps[2:]
+    last = [step for step in steps if step not in _PLAIN and not step.isdigit()][-2:]
+    return " ".join(_WORDS.get(word, word) for step in last for word in step.split("_")) + named
+
+
+class Field:
+    """A path with its possible numbers.
+
+    ``base`` is the number in place, also where a word stands for it, None where there is none; for
+    a path of several places (``prices.*.list``) it is 1, and numbers are factors.
+
+    Raises:
+        NoPlaceError: the path leads nowhere.
+    """
+
+    def __init__(self, inputs: Inputs, path: str) -> None:
+        self.variable = Variable(inputs, path)
+        self.money, self.rates = inputs.problem.shown_in, inputs.problem.currencies
+        self.path, self.several = self.variable.path, self.variable.several
+        place = self.variable.first
+        self.slot, value = place.slot, place.value
+        if value is None and place.made is not None:
+            value = Variable(inputs, place.parent).first.value
+        elif value is None and place.path == job_path("failures.per_gpu_day"):
+            value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
+        if isinstance(value, str):
+            preset = _PRESETS.get(place.path.rpartition(".")[2], {}).get(value)
+            value = None if preset is None else preset.value
+        self.base = 1.0 if self.several else number_of(value)
+
+    @property
+    def unit(self) -> str:
+        """Unit of numbers; x for factors."""
+        if self.several:
+            return FACTOR
+        unit = self.slot.unit
+        return "share" if unit and unit.dimension is units.SHARE else self.slot.symbol
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the most number."""
+        if self.several:
+            return 0.0, units.HUGE
+        if self.slot.unit is None:
+            return (1.0 if self.read("0").faults else 0.0), units.HUGE
+        return self.slot.unit.low, self.slot.unit.high
+
+    def text(self, number: float) -> str:
+        """A number as in a problem file, or as a factor."""
+        if self.slot.whole and not self.several:
+            return str(round(number))
+        return self.variable.text_of(float(f"{number:.{_DIGITS}g}"), factors=self.several)
+
+    def short_text(self, number: float) -> str:
+        """A number as a problem file has it, in a unit that keeps it short."""
+        if self.unit in _WRITTEN and not self.slot.whole:
+            shown = float(f"{number:.4g}") if self.unit == "USD" else number
+            return written(shown, _WRITTEN[self.unit], self.money)
+        return self.text(number)
+
+    def read(self, text: str) -> Reading:
+        """A text read as a value, or its faults."""
+        return self.variable.read(text)
+
+
 # Spans
 
 
@@ -135,6 +231,9 @@ class Span(NamedTuple):
     field: Field
     low: Side
     high: Side
+
+
+_AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
 
 
 def asked_span(inputs: Inputs, option: str) -> Span:
@@ -161,8 +260,18 @@ def asked_span(inputs: Inputs, option: str) -> Span:
     ends = [part.strip() for part in spec.split(":")]
     if len(ends) != 2 or not all(ends) or ends[0] == ends[1]:
         raise InputError(Finding("vary", f"'{spec[:60]}' is not LOW:HIGH", origin, fix=FIX))
-    low, high = (_read(field, text, origin) for text in ends)
-    return Span(field, low, high)
+    sides = []
+    for text in ends:
+        reading = field.read(text)
+        if reading.faults:
+            raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
+        value = field.variable.cell(reading, field.variable.choose_display([reading]))
+        if isinstance(value, float | int) and not isinstance(value, bool):
+            text, value = field.short_text(float(value)), float(value)
+            sides.append(Side(text, value, reading.changes))
+        else:
+            sides.append(Side(text, text, reading.changes))
+    return Span(field, *sides)
 
 
 def span_around(
@@ -170,7 +279,8 @@ def span_around(
 ) -> Span | None:
     """Span of a number by a share to either side, to five digits, within least and most.
 
-    Whole numbers go at least one up and down. None where there is no number, or no way to go.
+    Whole numbers go at least one up and down; an end that is refused is the number itself. None
+    where there is no number, or no way to go.
     """
     base = field.base
     if not base or not field.slot.numeric:
@@ -179,41 +289,12 @@ def span_around(
     if field.slot.whole and not field.several:
         low, high = math.floor(low + _NEAR), math.ceil(high - _NEAR)
     bottom, top = field.ends
-    low, high = max(low, bottom, least), min(high, top, most)
-    sides = _side_at(field, min(low, base), base), _side_at(field, max(high, base), base)
+    sides = []
+    for number in (min(max(low, bottom, least), base), max(min(high, top, most), base)):
+        reading = field.read(field.text(number))
+        end = base if reading.faults else number
+        sides.append(Side(field.short_text(end), end, reading.changes))
     return None if sides[0] == sides[1] else Span(field, *sides)
-
-
-def _side_at(field: Field, number: float, base: float) -> Side:
-    """End at a number, at the base where the number is refused."""
-    reading = field.read(field.text(number))
-    if reading.faults:
-        return Side(_text(field, base), base, ())
-    return Side(_text(field, number), number, reading.changes)
-
-
-def _read(field: Field, text: str, origin: str) -> Side:
-    reading = field.read(text)
-    if reading.faults:
-        raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
-    value = field.variable.cell(reading, field.variable.choose_display([reading]))
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        return Side(_text(field, float(value)), float(value), reading.changes)
-    return Side(text, text, reading.changes)
-
-
-def _base_text(field: Field) -> str:
-    if field.base is None:
-        return short(field.variable.first.value)
-    return _text(field, field.base)
-
-
-def _text(field: Field, number: float) -> str:
-    """A number as a problem file has it, in a unit that keeps it short."""
-    if field.unit in _WRITTEN and not field.slot.whole:
-        shown = float(f"{number:.4g}") if field.unit == "USD" else number
-        return written(shown, _WRITTEN[field.unit], field.money)
-    return field.text(number)
 
 
 # Numbers varied by default
@@ -228,25 +309,19 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     Args:
         counts: units by item of the best plan.
     """
+    limits = [each for each in levers(inputs) if each.value is not None]
+    names = ("*", *sorted(name for name, count in counts.items() if count))
+    figures = ("prices.{}.list", "catalog.{}.consumes.it_power")
+    products = [figure.format(name) for figure in figures for name in names]
+    numbers = [(each.path, each.least, each.most) for each in limits]
+    numbers += [(path, -math.inf, math.inf) for path in (*_assumptions(inputs), *products)]
     found: dict[str, Span] = {}
-    for path, least, most in _numbers(inputs, counts):
+    for path, least, most in numbers:
         with suppress(NoPlaceError):  # the problem does not state it
             span = span_around(Field(inputs, path), by, least, most)
             if span is not None:
                 found.setdefault(span.field.path, span)
     return list(found.values())
-
-
-def _numbers(inputs: Inputs, counts: Mapping[str, int]) -> Iterator[tuple[str, float, float]]:
-    """Yield paths with the least and the most that they may be."""
-    for lever in levers(inputs):
-        if lever.value is not None:
-            yield lever.path, lever.least, lever.most
-    names = ("*", *sorted(name for name, count in counts.items() if count))
-    figures = ("prices.{}.list", "catalog.{}.consumes.it_power")
-    products = [figure.format(name) for figure in figures for name in names]
-    for path in (*_assumptions(inputs), *products):
-        yield path, -math.inf, math.inf
 
 
 def _assumptions(inputs: Inputs) -> Iterator[str]:

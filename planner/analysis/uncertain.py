@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.analysis.distributions import Unknown, unknowns
+from planner import units
 from planner.analysis.request import Request, SweepOptions, head_of
+from planner.analysis.tornado import Field, label, labels
 from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
+from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
+from planner.loader import NoPlaceError
+from planner.loader.axes import factor, refuse_overlap
+from planner.loader.places import number_of
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort
+from planner.paths import job_path
 from planner.schema.analysis import (
     PLANNED,
     CandidatePlan,
@@ -29,8 +37,11 @@ from planner.schema.analysis import (
     Uncertain,
     UncertainInput,
 )
+from planner.schema.catalog import Confidence
 from planner.schema.plan import Plan, Status
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.terminal import Progress, ignore
+from planner.units import QuantityError
 
 Figures = dict[str, float]
 GAP = 1e-6
@@ -43,88 +54,10 @@ EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
 
-class Draw(NamedTuple):
-    """Number of scenarios, seed of all draws; ``indices`` takes further ones."""
-
-    samples: int = 256
-    seed: int = 1
-    indices: bool = False
-
-
-# The study
-
-Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
-
-
-def study(
-    inputs: Inputs,
-    dists: Sequence[str],
-    options: SweepOptions,
-    draw: Draw,
-    *,
-    plan: Plan,
-    progress: Progress = ignore,
-    ask: Ask = answers,
-) -> Uncertain:
-    """Best plans and the regret of purchases where inputs are uncertain.
-
-    Regret is measured from the best plan known in each scenario, candidates included.
-
-    Args:
-        dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
-        options: how exactly to solve each scenario.
-        plan: the best plan of the problem itself.
-        progress: called with the numbers of scenarios solved and of all.
-        ask: solves scenarios.
-
-    Raises:
-        InputError: a distribution cannot be.
-    """
-    unsure, case = unknowns(inputs, dists), resolve(inputs)
-    planned = operation_of(case, plan)
-    drawn = drawn_values(unsure, points(len(unsure), draw.samples, draw.seed))
-    design = np.empty((0, len(unsure)))
-    if draw.indices:
-        design = index_points(len(unsure), draw.samples, draw.seed)
-    whole = draw.samples + len(design)
-    scenarios = drawn_scenarios(unsure, drawn)
-    found = ask(inputs, scenarios, options, lambda done, _: progress(done, whole))
-    runs = candidates(planned, [a.operation for a in found if a.operation is not None])
-    seen = []
-    for answer in found:
-        if answer.operation is not None and answer.status in PLANNED:
-            there = resolve(applied(inputs, answer.scenario.changes))
-            outcomes = outcomes_of(there, answer.operation)
-            seen.append(Evaluated(outcomes, tuple(values_of(there, runs))))
-    known: dict[str, Any] = {}
-    if draw.indices:
-        more = drawn_scenarios(unsure, drawn_values(unsure, design))
-        solved = ask(inputs, more, options, lambda done, _: progress(len(found) + done, whole))
-        values = [math.nan if each.value is None else each.value for each in solved]
-        made, note = indices(unsure, np.array(values))
-        known = {"indices": made, "indices_note": note}
-    if seen:
-        known |= _compared(runs, seen, planned is not None, options.gap, case.maximise)
-    return Uncertain(
-        **head_of(inputs, options.gap),
-        base=plan.objective.best,
-        base_bound=plan.objective.bound,
-        seed=draw.seed,
-        samples=draw.samples,
-        status=_status(found),
-        statuses=dict(sorted(Counter(answer.status for answer in found).items())),
-        inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
-        outcomes=percentiles(case, [each.outcomes for each in seen]),
-        largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
-        **known,
-        message=_message(plan, found),
-    )
-
-
 def run(
     request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool
 ) -> Uncertain:
-    """Study of a problem file; see ``study`` and ``Draw``.
+    """Study of a problem file; see ``study``.
 
     Raises:
         InputError: the problem, a distribution or an option is wrong.
@@ -134,8 +67,77 @@ def run(
         options = replace(options, jobs=1)
     unknowns(inputs, dist)  # refused before anything is solved
     plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
-    draw = Draw(samples, seed, indices)
-    return study(inputs, dist, options, draw, plan=plan, progress=request.progress)
+    drawn: dict[str, Any] = {"samples": samples, "seed": seed, "sobol": indices}
+    return study(inputs, dist, options, plan=plan, progress=request.progress, **drawn)
+
+
+def study(
+    inputs: Inputs,
+    dists: Sequence[str],
+    options: SweepOptions,
+    *,
+    plan: Plan,
+    samples: int = 256,
+    seed: int = 1,
+    sobol: bool = False,
+    progress: Progress = ignore,
+) -> Uncertain:
+    """Best plans and the regret of purchases where inputs are uncertain.
+
+    Regret is measured from the best plan known in each scenario, candidates included.
+
+    Args:
+        dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
+        options: how exactly to solve each scenario.
+        plan: the best plan of the problem itself.
+        samples, seed: number of scenarios, and seed of all draws.
+        sobol: Sobol indices, from further scenarios.
+        progress: called with the numbers of scenarios solved and of all.
+
+    Raises:
+        InputError: a distribution cannot be.
+    """
+    from scipy.stats import qmc
+
+    unsure, case = unknowns(inputs, dists), resolve(inputs)
+    planned, count = operation_of(case, plan), len(unsure)
+    cube = qmc.LatinHypercube(count, rng=np.random.default_rng(seed)).random(samples)
+    design = index_points(count, samples, seed) if sobol else np.empty((0, count))
+    whole = samples + len(design)
+    drawn, scenarios = _draw(unsure, cube)
+    found = answers(inputs, scenarios, options, lambda done, _: progress(done, whole))
+    runs = candidates(planned, [a.operation for a in found if a.operation is not None])
+    seen, values = list[Figures](), list[list[float]]()
+    for answer in found:
+        if answer.operation is not None and answer.status in PLANNED:
+            there = resolve(applied(inputs, answer.scenario.changes))
+            seen.append(outcomes_of(there, answer.operation))
+            values.append(values_of(there, runs))
+    known: dict[str, Any] = {}
+    if sobol:
+        _, more = _draw(unsure, design)
+        solved = answers(inputs, more, options, lambda done, _: progress(samples + done, whole))
+        objective = [math.nan if each.value is None else each.value for each in solved]
+        made, note = indices(unsure, np.array(objective))
+        known = {"indices": made, "indices_note": note}
+    if seen:
+        answered = np.array([each["objective"] for each in seen])
+        first, gap = planned is not None, options.gap
+        known |= _compared(runs, np.array(values), answered, first, gap, case.maximise)
+    return Uncertain(
+        **head_of(inputs, options.gap),
+        base=plan.objective.best,
+        base_bound=plan.objective.bound,
+        seed=seed,
+        samples=samples,
+        status=_status(found),
+        statuses=dict(sorted(Counter(answer.status for answer in found).items())),
+        inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
+        outcomes=percentiles(case, seen),
+        largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
+        **known,
+        message=_message(plan, found),
+    )
 
 
 def _status(found: Sequence[Answer]) -> Status:
@@ -176,31 +178,17 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     return " ".join(texts) or None
 
 
-# Scenarios
-
-
-def points(inputs: int, samples: int, seed: int) -> Numbers:
-    """Latin hypercube: a point of the unit cube for each sample (row), a column for each input."""
-    from scipy.stats import qmc
-
-    made = qmc.LatinHypercube(inputs, rng=np.random.default_rng(seed)).random(samples)
-    return np.asarray(np.clip(made, EDGE, 1.0 - EDGE))
-
-
-def drawn_values(unsure: Sequence[Unknown], shares: Numbers) -> Numbers:
-    """Values of the inputs at points of the unit cube."""
-    return np.column_stack([u.distribution.ppf(shares[:, at]) for at, u in enumerate(unsure)])
-
-
-def drawn_scenarios(unsure: Sequence[Unknown], values: Numbers) -> list[Scenario]:
-    """A scenario for each row of values, a column for each input."""
+def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Scenario]]:
+    """Values at points of the unit cube, a row each, and a scenario for each row."""
+    shares = np.clip(shares, EDGE, 1.0 - EDGE)
+    values = np.column_stack([u.distribution.ppf(shares[:, at]) for at, u in enumerate(unsure)])
     found = []
     for index, row in enumerate(values.tolist()):
-        made = [unknown.draw(number) for unknown, number in zip(unsure, row, strict=True)]
-        changes = tuple(change for some, _ in made for change in some)
-        refused = "; ".join(fault for _, fault in made if fault)
+        read = [u.field.read(u.field.text(number)) for u, number in zip(unsure, row, strict=True)]
+        changes = tuple(change for each in read for change in each.changes)
+        refused = "; ".join(fault.text() for each in read for fault in each.faults)
         found.append(Scenario(index, changes, refused=refused))
-    return found
+    return values, found
 
 
 # Outcomes
@@ -224,23 +212,23 @@ OUTCOMES: Mapping[str, str] = {
 def outcomes_of(case: Case, run: Run) -> Figures:
     """Known outcomes of an operation under a case, the objective included."""
     job, bill = case.job, bills.bill(case, run.units, run.ways)
-    known = job.mfu is not None and run.tflops_per_gpu > 0
-    pflops = run.useful_pflops(job.mfu or 0.0) if known else None
-    trains = pflops and job.tokens is not None and job.active_parameters is not None
     found = {
         "objective": value_of(case, run),
         "useful_gpus": run.useful_gpus,
-        "useful_pflops": pflops,
         "goodput": run.goodput,
         "capex_usd": bill["capex_usd"],
-        "tco_usd": bill["tco_usd"] if case.rates.years else None,
         "facility_power_kw": bill["facility_power_kw"],
         "gpus_in_use": float(run.gpus),
         "write_gb_per_s": run.delivered_write_gb_per_s,
         "interval_s": run.interval_s,
-        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    if case.rates.years:
+        found["tco_usd"] = bill["tco_usd"]
+    if job.mfu is not None and run.tflops_per_gpu > 0:
+        found["useful_pflops"] = run.useful_pflops(job.mfu)
+        if found["useful_pflops"] and None not in (job.tokens, job.active_parameters):
+            found["days_to_train"] = case.days_at_one_pflops() / found["useful_pflops"]
+    return found
 
 
 def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
@@ -251,33 +239,17 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
     found = []
     for name, figure in asked.items():
         values = np.array([run[name] for run in runs if name in run], dtype=float)
-        if len(values):
-            at = np.quantile(values, list(QUANTILES.values()))
-            one = Percentiles(
-                name=name,
-                label=figure.label,
-                unit=figure.unit,
-                count=len(values),
-                mean=float(values.mean()),
-                least=float(values.min()),
-                most=float(values.max()),
-                **dict(zip(QUANTILES, at.tolist(), strict=True)),
-            )
-            found.append(one)
+        if not len(values):
+            continue
+        at = np.quantile(values, list(QUANTILES.values())).tolist()
+        known: dict[str, Any] = dict(zip(QUANTILES, at, strict=True))
+        known |= {"name": name, "label": figure.label, "unit": figure.unit, "count": len(values)}
+        known |= {"mean": values.mean(), "least": values.min(), "most": values.max()}
+        found.append(Percentiles(**known))
     return tuple(found)
 
 
 # Purchases kept in each scenario
-
-
-class Evaluated(NamedTuple):
-    """A scenario with a plan: outcomes of its best, and values of the candidates.
-
-    A value is nan where the candidate breaks a limit.
-    """
-
-    outcomes: Figures
-    values: tuple[float, ...]
 
 
 def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
@@ -331,16 +303,21 @@ def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
 
 
 def _compared(
-    runs: Sequence[Run], seen: Sequence[Evaluated], planned: bool, gap: float, maximise: bool
+    runs: Sequence[Run],
+    values: Numbers,
+    answered: Numbers,
+    planned: bool,
+    gap: float,
+    maximise: bool,
 ) -> dict[str, Any]:
     """Candidates by regret, and the minimax-regret one.
 
     Args:
+        values: of each candidate (column) in each scenario (row), nan where it breaks a limit.
+        answered: value of each scenario's own best plan.
         planned: whether the first is the plan of the problem itself, and stays first.
         gap: a plan is among the best where none is better by more than this share.
     """
-    values = np.array([each.values for each in seen])
-    answered = np.array([each.outcomes["objective"] for each in seen])
     behind = regrets(values, answered, maximise=maximise)
     worst, mean = behind.max(axis=0), behind.mean(axis=0)
     order = sorted(range(len(runs)), key=lambda n: (not planned or n > 0, worst[n], mean[n], n))
@@ -380,7 +357,7 @@ def index_points(inputs: int, samples: int, seed: int) -> Numbers:
     from scipy.stats import qmc
 
     both = qmc.Sobol(2 * inputs, rng=np.random.default_rng(seed))
-    points = np.clip(both.random_base2(samples.bit_length() - 1), EDGE, 1.0 - EDGE)
+    points = both.random_base2(samples.bit_length() - 1)
     a, b = points[:, :inputs], points[:, inputs:]
     mixed = [np.where(np.arange(inputs) == place, b, a) for place in range(inputs)]
     return np.vstack([a, b, *mixed])
@@ -415,3 +392,191 @@ def indices(unsure: Sequence[Unknown], values: Numbers) -> tuple[tuple[Index, ..
         Index(path=each.field.path, label=each.label, first=float(first), total=float(total))
         for each, first, total in orders
     ), note
+
+
+# Distributions as text
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "uniform": ("LOW", "HIGH"),
+    "triangular": ("LOW", "MODE", "HIGH"),
+    "loguniform": ("LOW", "HIGH"),
+}
+"""Distributions with their arguments."""
+EXAMPLE = "uniform(8 MW, 12 MW)"
+FIX = f"write for example --vary 'site.facility_power={EXAMPLE}'"
+_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
+_INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
+
+
+class DistributionError(FixableError):
+    """A distribution that cannot be."""
+
+
+class Unknown(NamedTuple):
+    """An uncertain input; ``distribution`` is one of scipy.stats, ``words`` as written."""
+
+    field: Field
+    distribution: Any
+    words: str
+    label: str
+
+
+def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
+    """Inputs of ``PATH=DISTRIBUTION`` texts; without any those usually uncertain.
+
+    Raises:
+        InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
+    """
+    known, found = labels(inputs), list[Unknown]()
+    for path, text, reason in _usual(inputs, resolve(inputs)) if not dists else ():
+        with suppress(NoPlaceError):  # the problem does not state it
+            field = Field(inputs, path)
+            words = f"{text}: {reason}"
+            found.append(Unknown(field, _law(field, text), words, label(inputs, field.path, known)))
+    for option in dists:
+        origin = f"--vary {clip(option, 80)}"
+        path, _, text = (part.strip() for part in option.partition("="))
+        if not path or not text:
+            raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
+        try:
+            field = Field(inputs, path)
+            found.append(Unknown(field, _law(field, text), text, label(inputs, field.path, known)))
+        except (NoPlaceError, DistributionError, QuantityError) as error:
+            raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
+    refuse_overlap(each.field.variable for each in found)
+    return tuple(found)
+
+
+def _law(field: Field, text: str) -> Any:
+    """Distribution of scipy.stats of a field.
+
+    Raises:
+        DistributionError, QuantityError: distribution or a value is wrong.
+    """
+    from scipy import stats
+
+    if not field.slot.numeric:
+        message = f"'{field.path}' takes no numbers"
+        raise DistributionError(message, f"--mode grid takes words: --vary {field.path}=A,B")
+    name, given = _parts(text)
+    shape = f"write {name}({', '.join(KINDS[name])})"
+    if not all(given) or len(given) != len(KINDS[name]):
+        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values"
+        raise DistributionError(f"{message}, not {len(KINDS[name])}", shape)
+    numbers = [_value(field, each) for each in given]
+    low, high = numbers[0], numbers[-1]
+    _refuse(field.read(field.text(low)).faults)
+    if sorted(numbers) != numbers or low == high:
+        raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
+    _refuse(field.read(field.text(high)).faults)
+    if name == "triangular":
+        return stats.triang((numbers[1] - low) / (high - low), low, high - low)
+    if name == "uniform":
+        return stats.uniform(low, high - low)
+    if low <= 0.0:
+        raise DistributionError(f"{given[0]} of a loguniform is not more than 0", shape)
+    return stats.loguniform(low, high)
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    """Name of a distribution and its arguments."""
+    call, interval = _CALL.match(text), _INTERVAL.match(text)
+    if call is None and interval is not None:
+        return "uniform", list(interval.groups())
+    if call is None:
+        fix = f"write LOW..HIGH or {EXAMPLE}; known: {', '.join(KINDS)}"
+        raise DistributionError(f"'{clip(text, 40)}' is no distribution", fix)
+    name = call[1].lower()
+    if name not in KINDS:
+        fix = did_you_mean(name, list(KINDS)) or f"known: {', '.join(KINDS)}"
+        raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
+    return name, [part.strip() for part in call[2].split(",")]
+
+
+def _value(field: Field, text: str) -> float:
+    """A quantity of a field, or a factor times its base, in the unit drawn.
+
+    Raises:
+        DistributionError: it is neither.
+        QuantityError: it has the wrong unit, or none.
+    """
+    share = factor(text)
+    if share is not None and field.base is None:
+        message = f"there is no number here to take {clip(text, 40)} of"
+        raise DistributionError(message, "write the values themselves")
+    if share is not None:
+        return float(share) * (field.base or 0.0)
+    if field.several:
+        message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
+        raise DistributionError(message, "write for example uniform(x0.8, x1.2)")
+    if field.slot.unit is not None:
+        return units.parse(text, field.slot.unit.dimension, field.rates)
+    if field.slot.whole:
+        return units.parse(text, units.NUMBER)
+    reading = field.read(text)
+    _refuse(reading.faults)
+    return float(number_of(reading.changes[0].value) or 0.0)
+
+
+def _refuse(faults: Sequence[Finding]) -> None:
+    if faults:
+        raise DistributionError(faults[0].message, faults[0].fix)
+
+
+# Inputs that are usually uncertain
+
+_PRICES: dict[Confidence, tuple[str, str]] = {
+    "low": ("triangular(x0.6, x1, x1.4)", "published prices of one GPU rack, low confidence"),
+    "medium": ("triangular(x0.8, x1, x1.2)", "prices of medium confidence, from third parties"),
+    "high": ("uniform(x0.95, x1.05)", "prices of high confidence, until the order is signed"),
+}
+"""By confidence, the least known first."""
+_POWER = "triangular(x0.8, x1, x1.1)", "typical to maximum draw of the shipped catalogs"
+_OWN_RATE = "loguniform(x0.5, x2)", "a rate of one's own, of as few failures as one cluster has"
+_WRITTEN = 0.16, 0.40
+"""Write bandwidth of production systems as shares of nameplate: arXiv 2605.09370, 2104.04473."""
+_BYTES = 10.0, 14.0
+"""Bytes per parameter of training recipes: bf16 moments, and mixed precision with Adam."""
+
+
+def _usual(inputs: Inputs, case: Case) -> Iterator[tuple[str, str, str]]:
+    """Yield path, distribution and reason of prices (as little known as the least known on offer),
+    draw, failures, lost time, storage and checkpoint size."""
+    job = inputs.problem.job
+    priced = {inputs.prices[o.id].confidence for o in case.offers() if o.id in inputs.prices}
+    known = [words for confidence, words in _PRICES.items() if confidence in priced]
+    if known:
+        yield "prices.*.list", *known[0]
+    yield "catalog.*.consumes.it_power", *_POWER
+    yield _failures(inputs)
+    if "lost_time" not in job.model_fields_set:
+        low, high = LOST_TIME.low, LOST_TIME.high
+        reason = f"published runs lost {100 * low:g} to {100 * high:g} %"
+        yield job_path("lost_time"), f"uniform({low:g}, {high:g})", reason
+    assumed = inputs.problem.storage.delivered_fraction.write
+    low, high = min(_WRITTEN[0], assumed), max(_WRITTEN[1], assumed)
+    reason = "production systems wrote at {} to {:.2f} of nameplate".format(*_WRITTEN)
+    path = "storage.delivered_fraction.write"
+    yield path, f"uniform({low:g}, {high:g})", f"{reason}, {assumed:g} is assumed"
+    sized = job.checkpoint.size_gb is not None
+    if sized and job.parameters is not None and "bytes_per_parameter" in job.model_fields_set:
+        return  # size and bytes have to agree
+    (low, high), middle = _BYTES, sum(_BYTES) / 2.0
+    path = job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
+    each = None if sized else Field(inputs, path).base
+    factors = f"uniform(x{low / middle:.2f}, x{high / middle:.2f})"
+    text = f"uniform({low:g}, {high:g})" if each and low <= each <= high else factors
+    yield path, text, f"recipes write {low:g} to {high:g} bytes per parameter"
+
+
+def _failures(inputs: Inputs) -> tuple[str, str, str]:
+    job, path = inputs.problem.job, job_path("failures.per_gpu_day")
+    stated = any(item.gpu.failures_per_day is not None for item in inputs.items)
+    if job.failure_rate is None and stated:
+        return "catalog.*.gpu.failures_per_day", *_OWN_RATE
+    if isinstance(job.failure_rate, float):
+        return path, *_OWN_RATE
+    rates = [preset.value for preset in FAILURES_PER_GPU_DAY.values()]
+    usual = job.failure_rate in (None, "llama3")
+    text = "loguniform(x0.6, x6)" if usual else f"loguniform({min(rates)}, {max(rates)})"
+    return path, text, f"published clusters: {min(rates):.3g} to {max(rates):.3g} per GPU and day"

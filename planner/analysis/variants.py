@@ -26,13 +26,13 @@ from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
-from planner.loader.overrides import Cell, checked
+from planner.loader.places import Cell, checked
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, optimise, share
+from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise, share
 from planner.optimizer.search import QUESTION_WORK
-from planner.optimizer.sweep import Sweep, SweepAnswer
+from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
 from planner.schema.analysis import RowStatus
@@ -136,9 +136,9 @@ class Other(NamedTuple):
 def others(inputs: Inputs, case: Case, units: Mapping[str, int]) -> Iterator[Other]:
     """Yield each storage vendor and each GPU system that a purchase does not hold alone."""
     held = {item.vendor for item in case.flash if units[item.id]}
-    for vendor in sorted(
-        {item.vendor for item in case.flash} - (held if len(held) == 1 else set())
-    ):
+    for vendor in sorted({item.vendor for item in case.flash}):
+        if held == {vendor}:
+            continue
         members = {item.id for item in case.flash if item.vendor == vendor}
         families = tuple(sorted({item.family for item in case.flash if item.id in members}))
         only = Change("consider.storage_families", families, f"[{', '.join(families)}]")
@@ -155,6 +155,64 @@ def others(inputs: Inputs, case: Case, units: Mapping[str, int]) -> Iterator[Oth
             yield Other("gpu_type", system.id, inputs.item(system.id).model, (only,))
 
 
+Fixed = tuple[str, str, object, str]
+"""Label, path, value and text of a lever; the text of a number is empty."""
+
+
+def open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, Change]]:
+    """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
+    for label, path, value, text in _fixed_levers(inputs, plan):
+        yield label, Change(path, value, text or f"{value}")
+
+
+def _fixed_levers(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
+    job = inputs.problem.job
+    yield from _fabrics(inputs, plan)
+    if job.power is not None and job.power.asked != (1.0,):
+        yield "GPUs at full power", job_path("power.points"), 1.0, "100 %"
+    precision = job.training.precision
+    if isinstance(precision, tuple) and len(precision) > 1:
+        yield f"{precision[0]} alone", job_path("training.precision"), precision[0], ""
+    if job.levels is not None:
+        yield "checkpoints on storage alone", job_path("checkpoint.local.use"), "no", ""
+    if job.repair is not None and job.repair.when_short == "shrink":
+        yield "waiting where units are short", job_path("repair.when_short"), "wait", ""
+    if any(limit.name == "endurance" for limit in plan.limits):
+        yield "drives written without limit", "storage.endurance", "off", ""
+    yield from _spares(inputs, plan)
+
+
+def _spares(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
+    """Yield other numbers of spares; of trays in their racks, all GPUs of a system used."""
+    job = inputs.problem.job
+    repair, path = plan.jobs[0].repair, job_path("repair.spares")
+    if repair is not None and repair.in_rack:
+        gpus = inputs.item(plan.jobs[0].gpu_type).provides.gpus
+        if gpus is not None and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
+            yield "every GPU of each system used", job_path("gpus.per_system"), gpus.value, ""
+    elif repair is not None and job.repair is not None and job.repair.spares == "open":
+        less = (0, "no spares"), (repair.spares - 1, f"one spare less ({repair.spares - 1})")
+        for spares, label in less[: repair.spares]:
+            yield label, path, spares, ""
+        yield f"one spare more ({repair.spares + 1})", path, repair.spares + 1, ""
+
+
+def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
+    """Yield the compute fabrics that the plan could have chosen instead."""
+    asked, path = inputs.problem.network.compute, "network.compute"
+    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
+    if asked is None or not built:
+        return
+    for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
+        label = f"a compute fabric of {inputs.item(name).model}"
+        yield label, f"{path}.switches", (name,), f"[{name}]"
+    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
+        yield f"{planes} planes of it", f"{path}.planes", planes, ""
+    ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
+    for ratio in sorted(ratios):
+        yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
+
+
 def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: float = 0.0) -> Change:
     """Change that lets no plan be worse than a value of an objective, or than the problem asks.
 
@@ -162,25 +220,24 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         worst: in the objective's own unit.
         margin: how much tighter to ask, as a share.
     """
-    asked = OBJECTIVES[objective]
+    asked, money = OBJECTIVES[objective], inputs.problem.shown_in
     row = BY_NAME[asked.limit]
-    own, worst = value_at(inputs, row.path), worst / asked.per
+    own, worst, least = value_at(inputs, row.path), worst / asked.per, row.sense == ">="
     if row.file_unit in COUNTED_IN:
-        count = max(math.ceil(worst - 1e-6), own or 1)
-        if row.sense == "<=":
-            most = math.floor(worst + 1e-6)
-            count = most if own is None else min(most, own)
-        return Change(row.path, count, f"{count}")
-    if row.sense == ">=":
-        value = max(worst * (1.0 + margin), own or 0.0)
+        value: float = math.ceil(worst - 1e-6) if least else math.floor(worst + 1e-6)
+        own = 1 if own is None and least else own
     else:
-        value = min(worst * (1.0 - margin), own or math.inf)
-    money = inputs.problem.shown_in
+        value = worst * (1.0 + (margin if least else -margin))
+    if own is not None:
+        value = max(value, own) if least else min(value, own)
+    text = f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip()
     if asked.name in RATIOS:  # cents would be coarse
-        return Change(row.path, value, f"{money.of(value):.9g} {money.code}")
-    if asked.figure.money:
-        return Change(row.path, value, f"{money.of(value):.2f} {money.code}")
-    return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())
+        text = f"{money.of(value):.9g} {money.code}"
+    elif asked.figure.money:
+        text = f"{money.of(value):.2f} {money.code}"
+    elif row.file_unit in COUNTED_IN:
+        text = f"{value}"
+    return Change(row.path, value, text)
 
 
 def case_no_worse(case: Case, worst: float, objective: ObjectiveName) -> Case:
@@ -454,25 +511,25 @@ View = Callable[[Prepared | None, list[Answer]], list[ResultT]]
 
 
 def _solved(
-    base: Inputs, group: Group, options: SweepOptions, view: View[ResultT]
-) -> Iterator[tuple[int, ResultT]]:
-    """Yield results by index; a group in which a scenario cannot be solved is halved."""
+    bases: Mapping[str, Inputs], group: Group, options: SweepOptions, view: View[ResultT]
+) -> dict[int, ResultT]:
+    """Results by index; a group in which a scenario cannot be solved is halved."""
     asked: Prepared | None
     try:
-        asked = prepare(base, group, options)
+        asked = prepare(bases[group.base], group, options)
         answers = solve(asked)
     except Exception as error:
         if len(group.scenarios) > 1:
-            half = len(group.scenarios) // 2
+            half, found = len(group.scenarios) // 2, dict[int, ResultT]()
             for part in (group.scenarios[:half], group.scenarios[half:]):
-                yield from _solved(base, group._replace(scenarios=part), options, view)
-            return
+                found |= _solved(bases, group._replace(scenarios=part), options, view)
+            return found
         asked, answers = None, [failed(group.scenarios[0], error)]
     try:
         made = view(asked, answers)
     except Exception as error:
         made = view(None, [failed(each.scenario, error) for each in answers])
-    yield from zip((each.scenario.index for each in answers), made, strict=True)
+    return dict(zip((each.scenario.index for each in answers), made, strict=True))
 
 
 def _piece(
@@ -481,11 +538,10 @@ def _piece(
     view: View[ResultT],
     piece: Sequence[Scenario],
 ) -> dict[int, ResultT]:
-    return {
-        index: result
-        for group in groups(piece)
-        for index, result in _solved(bases[group.base], group, options, view)
-    }
+    found: dict[int, ResultT] = {}
+    for group in groups(piece):
+        found |= _solved(bases, group, options, view)
+    return found
 
 
 def solve_variants(
@@ -530,9 +586,9 @@ def answers(
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""
     found: dict[int, Answer] = {}
-    solve_variants({"": inputs}, scenarios, options, _as_they_are, found, progress)
+    solve_variants({"": inputs}, scenarios, options, _answers_alone, found, progress)
     return [found[scenario.index] for scenario in scenarios]
 
 
-def _as_they_are(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
+def _answers_alone(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
     return answers

@@ -56,19 +56,14 @@ _NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", 
 
 @dataclass(frozen=True)
 class PlanFile:
-    """A plan and what it was made from, as a file holds them; ``changed`` are the parts that are
+    """A plan and what it was made from, as a file holds them; ``changes`` name the parts that are
     not as planner wrote them."""
 
     name: str
     plan: Plan
     inputs: Inputs
     carried: str
-    changed: tuple[str, ...]
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The changed parts as findings."""
-        return tuple(f"{p}: not as planner wrote it; the checksum differs" for p in self.changed)
+    changes: tuple[str, ...]
 
 
 def read_plan(path: Path, model: Plan | None = None) -> Plan:
@@ -123,7 +118,9 @@ def from_data(name: str, data: bytes) -> PlanFile:
     try:
         if written.inputs is not None:
             inputs = inputs_from_text(written.inputs)
-            return PlanFile(name, written.plan, inputs, written.inputs, written.changed)
+            why = "not as planner wrote it; the checksum differs"
+            changes = tuple(f"{part}: {why}" for part in written.changed)
+            return PlanFile(name, written.plan, inputs, written.inputs, changes)
     except InputError as error:
         message = error.findings[0].message
     message = f"{message}, so the plan cannot be checked"
@@ -133,42 +130,38 @@ def from_data(name: str, data: bytes) -> PlanFile:
 # Checks
 
 
-def verify_file(
-    path: Path,
-    *,
-    solve_again: bool = True,
-    time_limit_s: float | None = None,
-    model: Plan | None = None,
-) -> Verification:
-    """Check a plan file; checks that could not be made are named.
+def run(request: Request, *, solve_again: bool) -> Verification | Audit:
+    """Check a plan file, or audit an edited workbook; checks that could not be made are named.
 
     Args:
-        path: the PROBLEM.plan.json.
-        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
         solve_again: whether to solve for the bound with the other solver.
-        time_limit_s: how long that may take, None for as long as it does.
 
     Raises:
-        InputError: the file cannot be read, or holds no plan that can be checked.
+        InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    opened = open_plan(path, model)
+    path, limit_s = request.path, request.time_limit_s
+    if path.suffix.lower() == ".xlsx":
+        from planner.workbook.audit import audit  # openpyxl takes long to load
+
+        return audit(path, request.options(), solve_again=solve_again)
+    model = request.models.get(path)
+    opened = open_plan(path, model if isinstance(model, Plan) else None)
     plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
     text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [
         _check("file", wrong, text, "checksums agree (no signature)"),
-        *_figures(opened, search=solve_again and time_limit_s is None),
+        *_figures(opened, search=solve_again and limit_s is None),
         _catalogs(opened, path.parent),
     ]
     solver = OTHER.get(plan.provenance.solver, "highs") if solve_again else None
     check, bound = _undone("bound", "not solved again"), None
     if solver is not None:
-        check, bound = _bound(opened, solver, time_limit_s)
+        check, bound = _bound(opened, solver, limit_s)
     checks.append(check)
-    failed = any(check.result == "fails" for check in checks)
     return Verification(
         plan=opened.name,
         problem=plan.problem,
-        result="fails" if failed else "holds",
+        result="fails" if any(each.result == "fails" for each in checks) else "holds",
         checks=tuple(checks),
         solver=solver,
         value=plan.objective.best,
@@ -270,22 +263,6 @@ def _bound(
 def _write_number(value: float | None) -> str:
     """A value of the objective with the digits that two solvers may differ in."""
     return "none" if value is None else f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
-
-
-def run(request: Request, *, solve_again: bool) -> Verification | Audit:
-    """Check a plan file, or audit an edited workbook.
-
-    Raises:
-        InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
-    """
-    path = request.path
-    if path.suffix.lower() == ".xlsx":
-        from planner.workbook.audit import audit  # openpyxl takes long to load
-
-        return audit(path, request.options(), solve_again=solve_again)
-    given, limit_s = request.models.get(path), request.time_limit_s
-    model = given if isinstance(given, Plan) else None
-    return verify_file(path, solve_again=solve_again, time_limit_s=limit_s, model=model)
 
 
 # The plan assembled, or searched, again

@@ -8,13 +8,10 @@ from typing import Literal, NamedTuple
 
 from planner.sizing import two_levels
 from planner.sizing.availability import (
-    Shrinking,
-    Shrunk,
     in_rack_waiting,
     longest_swap_per_mtti,
     most_spares,
     repair_load,
-    shrunk,
     swap_factor,
     waiting,
     waiting_odds,
@@ -129,22 +126,6 @@ class Repair(NamedTuple):
         """Time waited over the time not waited, per GPU in use, spares in each rack."""
         each = self.load(failures_per_gpu_day, unit.usable_gpus)
         return waiting_odds(unit.in_each_rack, each) / unit.usable_gpus
-
-    def shrunk(
-        self, unit: SpareUnit, spares: int, replicas: tuple[int, int, int], rate: float
-    ) -> Shrunk:
-        """Averages of a job that goes on with fewer replicas.
-
-        Args:
-            unit: of a pool.
-            replicas: how many run, the GPUs of one, and the fewest that can run.
-            rate: job-interrupting failures per GPU and day.
-        """
-        count, replica_gpus, least = replicas
-        gpus = count * replica_gpus
-        units = unit.in_use(gpus) + spares
-        job = Shrinking(units, unit.holding_gpus, replica_gpus, count, least)
-        return shrunk(job.running, self.load(rate, gpus))
 
     def most_useful(self, failures_per_gpu_day: float, gpus: float) -> int:
         """Spares beyond which availability gains nothing."""

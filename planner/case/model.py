@@ -317,9 +317,7 @@ class Limits(dict[str, float | None]):
 
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that depend on goodput."""
-NEEDS_GOODPUT = frozenset(
-    limit.name for limit in of_group("target", "ratio") if limit.figure != "gpus_used"
-)
+NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target", "ratio"))
 """Limits that depend on goodput."""
 
 

@@ -354,7 +354,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
             1,
             min((option.replica_gpus for option in job.options), default=1),
             job.gpus.min or 1,
-            problem.targets.min_gpus or 1,
         ),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
-from planner.commands.deliver import draw
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
+from planner.library import File
 from planner.loader import load
+from planner.results import draw
 from planner.schema.operation import Characterization
-from planner.sources import File, file_path
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def characterize(
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
 
-    files = [file_path(each) for each in traces]
+    files = [Path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     window_s = None if window is None else seconds("--window", window)
     options = ReadOptions(**reading, window_s=window_s)
-    rows = None if jobs is None else read_jobs(file_path(jobs))
+    rows = None if jobs is None else read_jobs(Path(jobs))
     known = {"--job": job, "--gpus": gpus, "--nameplate": nameplate}
-    inputs = None if problem is None else load(file_path(problem))
+    inputs = None if problem is None else load(Path(problem))
     if inputs is None:
         _refuse_idle(known)
     done: list[str] = []
@@ -107,7 +107,7 @@ def characterize(
         calibrated = _calibration(record, inputs, known)
         record = record.model_copy(update={"calibration": calibrated})
     if output is not None:
-        _write(record, found, file_path(output), files[0])
+        _write(record, found, Path(output), files[0])
     return record
 
 

@@ -1,25 +1,39 @@
-"""A problem without a solve: every finding, the schemas of its files."""
+"""Inputs without a solve: findings of a problem, items and findings of catalogs, JSON Schemas."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from planner import shipped
 from planner.analysis.request import one_of
 from planner.case import resolve
 from planner.case.resolve import why_not_wanted
-from planner.errors import Finding, InputError, listed
+from planner.errors import Finding, InputError, did_you_mean, listed
+from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader import load_with_findings, scenario_names
-from planner.loader.catalogs import FAILURES, implausible
+from planner.loader.catalogs import (
+    FAILURES,
+    Catalogs,
+    catalog_figures,
+    implausible,
+    load_catalogs,
+)
+from planner.loader.documents import in_line
+from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
+from planner.removed import COMMANDS
+from planner.report.words import money
 from planner.schema import Model
+from planner.schema.catalog import Item
 from planner.schema.problem import Problem
 
 _MOST_SHOWN = 20
@@ -95,6 +109,198 @@ def _doubts(inputs: Inputs) -> Iterator[Finding]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# Catalogs: the list of items, items in full, findings.
+
+
+def show_catalog(names: Sequence[str], books: Sequence[Path] = (), *, as_json: bool) -> str:
+    """Items in full, or the list of items with category, vendor, price and figures.
+
+    Args:
+        names: items to show in full; categories, vendors and catalogs to list.
+        books: price books; by default the shipped one.
+        as_json: as JSON.
+
+    Raises:
+        InputError: a catalog is wrong, or no item, category or vendor has a name.
+    """
+    known = shipped.catalog_files()
+    files = [name for name in names if name in known or name.endswith((".yaml", ".yml"))]
+    words = [name for name in names if name not in files]
+    catalogs, prices = _load_catalogs([Path(file) for file in files], books)
+    items = list(catalogs.items.values())
+    if words:
+        items = [item for word in words for item in _items_named(word, catalogs)]
+    if words and all(word in catalogs.items for word in words):
+        if not as_json:
+            return "\n\n".join(_item_text(item, catalogs, prices) for item in items)
+        full = [_item_fields(item, prices) for item in items]
+        return json.dumps(full[0] if len(full) == 1 else full, indent=2)
+    items.sort(key=lambda item: (item.category, item.id))
+    rows = [_row(item, prices) for item in items]
+    if as_json:
+        return json.dumps(rows, indent=2)
+    table = [[key.replace("_", " ") for key in rows[0]], *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
+    return "\n".join(lines)
+
+
+def _load_catalogs(files: Sequence[Path], books: Sequence[Path]) -> tuple[Catalogs, Prices]:
+    known, priced = shipped.catalog_files(), shipped.price_files()
+    catalogs = load_catalogs([known.get(str(f), f) for f in files] or list(known.values()))
+    chosen = [priced.get(str(f), f) for f in books] or [priced[shipped.DEFAULT_PRICES]]
+    return catalogs, load_prices(chosen, catalogs.items)
+
+
+def _items_named(word: str, catalogs: Catalogs) -> list[Item]:
+    """The item of an id, or the items of a category or of vendors that begin with a word."""
+    every, small = catalogs.items.values(), word.casefold()
+    found = [
+        each for each in every if each.category == word or each.vendor.casefold().startswith(small)
+    ]
+    if word in catalogs.items or found:
+        return [catalogs.items[word]] if word in catalogs.items else found
+    categories = sorted({item.category for item in every})
+    fix = did_you_mean(word, [*catalogs.items, *categories])
+    fix = fix or f"name an item, a vendor, or one of {', '.join(categories)}"
+    now = COMMANDS.get(f"catalog {word}")
+    code, fix = ("usage", f"it is now {now}") if now else ("unknown-id", fix)
+    raise InputError(Finding(code, f"no item '{word}' in the catalogs", fix=fix))
+
+
+def _row(item: Item, prices: Prices) -> dict[str, str]:
+    price = prices.prices.get(item.id)
+    cost = f"{money(price.list_usd)} ({price.confidence})" if price else "not known"
+    return {
+        "id": item.id,
+        "category": item.category,
+        "vendor": item.vendor,
+        "model": item.model,
+        "per_unit": _per_unit(item),
+        "list_price": "" if item.category == "component" else cost,
+    }
+
+
+def _per_unit(item: Item) -> str:
+    """The main figure of one unit."""
+    provides = item.provides
+    if provides.gpus is not None:
+        return f"{provides.gpus.value} GPUs"
+    if item.sizes is not None:
+        return f"{item.sizes.rows[0].units} to {item.sizes.rows[-1].units} units by table"
+    if provides.read is not None and provides.write is not None:
+        return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
+    if item.switch is not None:
+        ports = (f"{group.count} x {group.speed_gbit_per_s:g}" for group in item.switch.ports)
+        return f"{', '.join(ports)} Gb/s"
+    if provides.feed is not None:
+        return f"feeds {provides.feed.value:g} kW"
+    if provides.cooling is not None:
+        return f"cools {provides.cooling.value:g} kW"
+    return f"per {item.licence.per.replace('_', ' ')}" if item.licence is not None else ""
+
+
+def _item_fields(item: Item, prices: Prices) -> dict[str, Any]:
+    """Every stated field of an item, and its price."""
+    price = prices.prices.get(item.id)
+    cost = price.model_dump(mode="json", by_alias=True) if price else None
+    return item.model_dump(mode="json", exclude_defaults=True) | {"price": cost}
+
+
+_HEAD = {"id", "category", "vendor", "model", "lifecycle", "description", "notes"}
+
+
+def _item_text(item: Item, catalogs: Catalogs, prices: Prices) -> str:
+    """An item with every figure by its path, as ``--vary catalog.ID.PATH`` takes it."""
+    fields = item.model_dump(mode="json", exclude_defaults=True, exclude=_HEAD)
+    price = prices.prices.get(item.id)
+    if price is not None:
+        fields["price"] = price.model_dump(mode="json", exclude_defaults=True, exclude={"item"})
+    sources = catalogs.sources[item.id] | prices.sources.get(item.id, {})
+    titles = {name: source.title for name, source in sources.items()}
+    return "\n".join([
+        f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})",
+        *([item.description] if item.description else []),
+        *_field_lines(fields, "", titles),
+        *(f"  note: {note}" for note in item.notes),
+    ])  # fmt: skip
+
+
+def _field_lines(value: Any, path: str, titles: Mapping[str, str]) -> Iterator[str]:
+    """Yield the stated fields: path, value, unit; confidence and source of a figure."""
+    if isinstance(value, dict) and "source" in value:
+        rest = dict(value)
+        title, confidence = titles[rest.pop("source")], rest.pop("confidence")
+        number, note = rest.pop("value", ""), rest.pop("note", "")
+        parts = [f"{_plain(number)} {ITEM_UNITS.get(path) or ''}".strip()]
+        parts += [f"{name} {_plain(each)}" for name, each in rest.items()]
+        yield f"  {path}: {'; '.join(filter(None, [*parts, note]))}  [{confidence}] {title}"
+    elif isinstance(value, dict):
+        for name, inside in value.items():
+            yield from _field_lines(inside, f"{path}.{name}".removeprefix("."), titles)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for inside in value:
+            yield from _field_lines(inside, path, titles)
+    else:
+        yield f"  {path}: {_plain(value)}"
+
+
+def _plain(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return value if isinstance(value, str) else in_line(value)
+
+
+def check_catalogs(
+    files: Sequence[Path], books: Sequence[Path], *, as_json: bool
+) -> tuple[str, bool]:
+    """The findings of catalogs and prices as text or JSON, and whether one is an error.
+
+    Catalogs and price books go by file or shipped name; without any the shipped ones.
+    """
+    try:
+        catalogs, prices = _load_catalogs(files, books)
+        findings = [*_of_figures(catalogs, prices), *_of_prices(catalogs, prices, today())]
+    except InputError as error:
+        findings, catalogs = list(error.findings), Catalogs()
+    findings.sort(key=lambda each: each.severity != "error")
+    faulty = any(map(_is_error, findings))
+    if as_json:
+        return json.dumps([asdict(found) for found in findings], indent=2), faulty
+    lines = listed(findings)
+    if not faulty:
+        count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
+        lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
+    return "\n".join(lines), faulty
+
+
+def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
+    """Yield figures outside their bands, and bandwidths without a basis."""
+    fix = "check value and unit against the source"
+    for id_, text in implausible(catalogs.items, prices.prices):
+        yield Finding("implausible", text, *catalogs.places[id_], id_, fix, "warning")
+    fix = "add basis: nameplate, certified or measured (with its benchmark)"
+    for item in catalogs.items.values():
+        figures = [item.provides.read, item.provides.write] if item.sizes is None else [item.sizes]
+        silent = any(figure is not None and figure.basis is None for figure in figures)
+        if item.category == "storage" and silent:
+            message = f"'{item.id}' does not state the basis of its bandwidth"
+            yield Finding("basis", message, *catalogs.places[item.id], item.id, fix, "warning")
+
+
+def _of_prices(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
+    """Yield old prices by their date."""
+    dated: dict[tuple[str, str], list[str]] = {}
+    for id_, entry in prices.entries.items():
+        if id_ in catalogs.items and is_old(entry.price.date, day):
+            dated.setdefault((entry.place[0], entry.price.date), []).append(id_)
+    for (file, text), ids in sorted(dated.items()):
+        message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(ids)}"
+        fix = "request a quote, or date them anew"
+        yield Finding("old-price", message, file, None, "prices", fix, "warning")
 
 
 # JSON Schemas of the files that users write or read.

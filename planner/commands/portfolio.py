@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from planner import atomic_files, library
 from planner.analysis.request import seconds, share, whole
 from planner.atomic_files import write_all
-from planner.commands.deliver import Target, created_today, list_written
 from planner.errors import Finding, InputError
-from planner.results import EXIT_CODES
+from planner.results import EXIT_CODES, Target, created_today, list_written
 from planner.terminal import say, show_progress
 
 if TYPE_CHECKING:
@@ -54,13 +53,13 @@ def solve(target: Target, audience: str = "internal", **solving: Any) -> int:
     with show_progress("solve", quiet=target.quiet):
         plan = library.solve_portfolio(target.problem, scenario=target.scenario, **solving)
     if plan.runs:
-        stream, folder = io.BytesIO(), target.folder or Path()
+        stream = io.BytesIO()
         inside = audience == "internal"
         views.workbook(plan, stream, created_today(), inside=inside)
         contents = {"xlsx" if inside else "customer.xlsx": stream.getvalue()}
         if inside:
             contents |= {"plan.json": to_json(plan), "html": views.page(plan)}
-        write_all({folder / f"{target.stem}.{end}": data for end, data in contents.items()})
+        write_all({target.file(end): data for end, data in contents.items()})
     text = to_json(plan).decode() if target.as_json else views.screen(plan, full=target.full)
     say(text, nl=False)
     list_written(before, quiet=target.quiet)
@@ -151,8 +150,7 @@ def sweep(
             progress=progress,
         )
     say(analysis.sweep_screen(points), nl=False)
-    file = (target.folder or Path()) / f"{target.stem}.sweep.csv"
-    write_all({file: analysis.sweep_csv(points)})
+    write_all({target.file("sweep.csv"): analysis.sweep_csv(points)})
     list_written(before, quiet=target.quiet)
     return 0
 

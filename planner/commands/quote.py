@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from planner import shipped
-from planner.analysis.offers import parse_currency, parse_date, parse_rates, read_mapping
+from planner.analysis.offers import options_of
 from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
 from planner.atomic_files import write_all
-from planner.commands.deliver import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
@@ -22,7 +21,7 @@ from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.documents import dump
 from planner.loader.prices import load_prices
-from planner.quotes import QuoteOptions, read_quote
+from planner.quotes import read_quote
 from planner.quotes.products import (
     ANSWER_COLUMNS,
     QUESTIONS,
@@ -33,12 +32,13 @@ from planner.quotes.products import (
 from planner.report.blocks import Facts, Text
 from planner.report.views.plan import of_limit
 from planner.report.words import clean, duration, listed, significant, years
+from planner.results import created_today
 from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.schema.prices import Price, SupportShare
+from planner.schema.prices import Price
 from planner.workbook.tables import write_request
 
 VALID_DAYS = 60
@@ -69,20 +69,16 @@ def import_quote(
         InputError: the file or an option is wrong, or a file cannot be written.
     """
     known, book = _known(problem)
-    layout = read_mapping(mapping, known)
-    options = QuoteOptions(
-        vendor.strip(), layout, parse_date(date), parse_currency(currency), parse_rates(rates)
+    options = options_of(
+        known, vendor=vendor, mapping=mapping, date=date, currency=currency, rates=rates
     )
-    if not options.vendor:
-        raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, options, known)
-    entries = {each.item: _entry(each, quote, book.get(each.item)) for each in quote.prices}
-    remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book), *_not_quoted(entries))
+    remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
-    texts = {"map.yaml": map_text(quote, layout), "quote.json": json_text(quote)}
+    texts = {"map.yaml": map_text(quote, options.mapping), "quote.json": json_text(quote)}
     if quote.prices:
-        texts["prices.yaml"] = price_text(quote, entries)
+        texts["prices.yaml"] = price_text(quote)
     if any(each.category for each in quote.asked):
         texts["catalog.yaml"] = catalog_text(quote)
     contents = {folder / f"{stem}.{end}": text.encode() for end, text in texts.items()}
@@ -119,30 +115,28 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
 # The files
 
 
-def price_text(quote: Quote, entries: Mapping[str, Mapping[str, Any]]) -> str:
-    """A price book of a quote."""
+def price_text(quote: Quote) -> str:
+    """A price book of a quote; the book below it keeps the terms that it does not state."""
     rate = "" if quote.currency == "USD" else f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
     title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}"
-    sources = {"quote": {"title": one_line(title)}}
-    if any("book" in entry.values() or "per_year" in entry for entry in entries.values()):
-        sources["book"] = {"title": "The price book below this one: not quoted"}
     data = {
         "price_book": one_line(f"{quote.vendor}, quote of {quote.date}"),
         "currency": "USD",
-        "sources": sources,
-        "prices": entries,
-        "discounts": [{"item": item, "discount": "0 %"} for item in entries],
+        "sources": {"quote": {"title": one_line(title)}},
+        "prices": {each.item: _entry(each, quote) for each in quote.prices},
+        "discounts": [{"item": each.item, "discount": "0 %"} for each in quote.prices],
     }
     head = (
         f"# Net prices per unit, as quoted by {one_line(quote.vendor)}; laid over other books:\n"
         "#   prices: [estimates_2026, this file]\n"
-        "# The prices are net: no discount of another book comes off them.\n"
+        "# The prices are net: no discount of another book comes off them. Support, subscription\n"
+        "# and lead time that are not quoted stay as in the other books.\n"
     )
     return head + dump(data)
 
 
-def _entry(price: Quoted, quote: Quote, book: Price | None) -> dict[str, Any]:
-    """The price of a product; support and subscription of the book where a quote has none."""
+def _entry(price: Quoted, quote: Quote) -> dict[str, Any]:
+    """The price of a product."""
     listed = "" if price.list_usd is None else f"; list {price.list_usd:,.2f} USD"
     fields: dict[str, Any] = {
         "list": f"{price.net_usd:.2f} USD",
@@ -154,36 +148,11 @@ def _entry(price: Quoted, quote: Quote, book: Price | None) -> dict[str, Any]:
         "lead_time": price.lead_time,
         "note": one_line(f"{price.quantity:g} quoted, cells {', '.join(price.cells)}{listed}"),
     }
-    support = book.support_per_year if book is not None else None
     if price.support_usd_per_year is not None:
         yearly = f"{price.support_usd_per_year:.2f} USD"
         fields |= {"support_per_year": yearly, "support_source": "quote"}
         fields["support_confidence"] = "high"
-    elif book is not None and support is not None and price.support_included_years is None:
-        fields |= {
-            "support_per_year": f"{100.0 * support.share:.12g} %"
-            if isinstance(support, SupportShare)
-            else f"{support.usd:.2f} USD",
-            "support_source": "book",
-            "support_confidence": book.support_confidence,
-            "support_included_years": book.support_included_years or None,
-        }
-    if book is not None and book.per_year_usd:
-        for name in ("per_year", "per_year_low", "per_year_high"):
-            usd = getattr(book, f"{name}_usd")
-            fields[name] = None if usd is None else f"{usd:.2f} USD"
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _not_quoted(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield products whose yearly costs are the book's."""
-    of_book = {
-        "support": [item for item, each in entries.items() if each.get("support_source") == "book"],
-        "subscriptions": [item for item, each in entries.items() if "per_year" in each],
-    }
-    for what, items in of_book.items():
-        if items:
-            yield f"{what} not quoted, and kept as in the price book: {', '.join(items)}"
 
 
 def map_text(quote: Quote, mapping: QuoteMap) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 
 from planner import api
 from planner.case import Case, resolve
-from planner.commands.deliver import created_today
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
+from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort
@@ -33,8 +33,8 @@ from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
 from planner.report.edition import restated
 from planner.report.views.plan import reached, status, used_share
+from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.sources import is_portfolio
 from planner.verifier import verify
 from planner.workbook import write
 

@@ -1,8 +1,13 @@
-"""From files to validated inputs: the only place where files become data."""
+"""From files to validated inputs: the only place where files become data.
+
+Scenarios, ``--set`` and files of overrides are laid over the data of a problem file first.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,27 +17,16 @@ from pydantic import ValidationError
 
 from planner import shipped
 from planner.currency import Currency
-from planner.errors import Finding, InputError
+from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Document, Inputs
-from planner.loader import documents, overrides, prices
+from planner.loader import documents, prices
 from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
 from planner.loader.documents import ModelT
+from planner.paths import CATALOG, PRICES, DataPath
+from planner.removed import setting_successor
 from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Problem
-
-__all__ = [
-    "Inputs",
-    "from_data",
-    "joined",
-    "load",
-    "load_with_findings",
-    "read_document",
-    "renewed",
-    "scenario_names",
-    "validated",
-    "with_settings",
-]
 
 
 def load(
@@ -74,8 +68,8 @@ def read_document(
 ) -> Document:
     """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
     document = documents.read(path, text=text)
-    overrides.apply_scenario(document, scenario)
-    overrides.apply_settings(document, settings)
+    apply_scenario(document, scenario)
+    apply_settings(document, settings)
     return document
 
 
@@ -89,10 +83,10 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
         return inputs
     if inputs.document is None:
         message = "settings are laid over a problem file, and these inputs have none"
-        raise InputError(Finding("set", message, fix="change the Problem itself"))
+        raise InputError(Finding("set", message, fix="change the dict or file itself"))
     now = inputs.document
     document = replace(now, lines=dict(now.lines), origins=dict(now.origins))
-    overrides.apply_settings(document, settings)
+    apply_settings(document, settings)
     problem, settings = validated(Problem, document), (*inputs.overrides, *settings)
     return _faultless(*joined(problem, document, settings, inputs.scenario))
 
@@ -156,12 +150,7 @@ def joined(
 ) -> tuple[Inputs, list[Finding]]:
     """A problem with the catalogs and prices it names, and every finding about them."""
     offered, digests = _offered(problem, document)
-    files = [each.removeprefix(overrides.FILE_MARK) for each in settings]
-    read = [
-        setting if file == setting else documents.read(Path(file), documents.OVERRIDES).digest
-        for setting, file in zip(settings, files, strict=True)
-    ]
-    parts = [document.digest, *digests, scenario or "", *read]
+    parts = [document.digest, *digests, scenario or "", *settings]
     inputs = Inputs(
         problem=problem,
         **offered,
@@ -176,8 +165,7 @@ def joined(
 
 
 def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
+    if errors := [finding for finding in findings if finding.severity == "error"]:
         raise InputError(errors)
     return inputs
 
@@ -189,12 +177,11 @@ def _offered(problem: Problem, document: Document) -> tuple[dict[str, Any], list
         fix = "leave it out to use all shipped ones"
         place = document.place(("catalogs",))
         raise InputError(Finding("catalog", "the list is empty", *place, "catalogs", fix))
-    named = [
-        documents.find(name, known, document, ("catalogs", at), "catalog")
-        for at, name in enumerate(problem.catalogs or ())
-    ]
+    named = _files(problem.catalogs or (), known, document, "catalogs", "catalog")
     catalogs = load_catalogs(named or list(known.values()))
-    paths = _price_paths(problem.prices, document)
+    chosen = problem.prices or shipped.DEFAULT_PRICES
+    chosen = chosen if isinstance(chosen, tuple) else (chosen,)
+    paths = _files(chosen, shipped.price_files(), document, "prices", "price book")
     books = prices.load_prices(paths, catalogs.items, problem.currencies)
     fields = {
         "items": tuple(catalogs.items.values()),
@@ -211,11 +198,146 @@ def _offered(problem: Problem, document: Document) -> tuple[dict[str, Any], list
     return fields, [*catalogs.digests, *books.digests]
 
 
-def _price_paths(names: str | tuple[str, ...] | None, document: Document) -> list[Path]:
-    """The price books that a problem names."""
-    each = (names or shipped.DEFAULT_PRICES,) if not isinstance(names, tuple) else names
-    known = shipped.price_files()
-    return [
-        documents.find(name, known, document, ("prices", at), "price book")
-        for at, name in enumerate(each)
-    ]
+def _files(
+    names: Sequence[str], known: Mapping[str, Path], document: Document, key: str, what: str
+) -> list[Path]:
+    each = enumerate(names)
+    return [documents.find(name, known, document, (key, at), what) for at, name in each]
+
+
+# Scenarios and settings, laid over the data of a problem file.
+
+CHOICES = {"policy", "maximize", "minimize"}
+"""A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
+_SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+_FILE_MARK = "@"
+"""First letter of a setting that names a file of overrides."""
+_ELSEWHERE = {PRICES: "price books", CATALOG: "catalogs"}
+"""Files with the values of paths that only sweeps and draws take."""
+_SET_FIX = "write for example --set site.facility_power='12 MW'"
+
+
+class NoPlaceError(FixableError):
+    """A path that leads nowhere."""
+
+
+def apply_scenario(document: Document, name: str | None) -> None:
+    """Lay the named scenario over the document and remove the ``scenarios`` section.
+
+    Raises:
+        InputError: there is no such scenario, or one of them is malformed.
+    """
+    scenarios = document.data.pop("scenarios", {})
+    parts = scenarios.items() if isinstance(scenarios, dict) else [("", None)]
+    for key, part in parts:
+        if not (isinstance(part, dict) and _SCENARIO_NAME.match(key)):
+            message = "expected names of letters, digits, '_', '-', '.', each with a mapping"
+            fix = "write for example half_power: {site: {facility_power: 5 MW}}"
+            place = document.place(("scenarios", key))
+            path = f"scenarios.{key}".rstrip(".")
+            raise InputError(Finding("type", message, *place, path, fix))
+    if name is None:
+        return
+    if name not in scenarios:
+        hint = did_you_mean(name, list(scenarios))
+        message = f"no scenario '{name}' (known: {', '.join(scenarios) or 'none'})"
+        raise InputError(Finding("scenario", message, document.file, None, "scenarios", hint))
+    _lay(document, scenarios[name], document, ("scenarios", name))
+
+
+def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
+    """Apply ``path=value`` settings of the command line, and files of them, in their order.
+
+    Raises:
+        InputError: a setting is no ``path=value``, or its path leads nowhere.
+    """
+    for setting in settings:
+        if setting.startswith(_FILE_MARK):
+            source = documents.read(Path(setting.removeprefix(_FILE_MARK)), documents.OVERRIDES)
+            document.digest += source.digest
+            _lay(document, source.data, source, ())
+            continue
+        origin = f"--set {clip(setting, 80)}"
+        path, separator, text = setting.partition("=")
+        if not separator or not path.strip():
+            raise InputError(Finding("set", "not PATH=VALUE", origin, fix=_SET_FIX))
+        value, before = documents.scalar(text, origin), document.data
+        typed = _replace_value(document, path.strip().split("."), value, origin)
+        for depth, step in enumerate(typed[:-1], start=1):
+            before = before.get(step) if isinstance(before, dict) else before[step]
+            if not isinstance(before, (dict, tuple)):
+                typed = typed[:depth]  # parts made for the value come from it, too
+                break
+        document.lines = {p: n for p, n in document.lines.items() if p[: len(typed)] != typed}
+        document.origins[typed] = origin
+
+
+def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
+    """Lay a mapping over the document; each value keeps the line of its own file."""
+    for path, value in _leaves(data, ()):
+        line = source.line((*prefix, *path)) or 1
+        steps = [part for step in path for part in str(step).split(".")]
+        origin = f"{source.file}:{line}"
+        typed = _replace_value(document, steps, value, origin)
+        if source is document:
+            document.lines[typed] = line
+        else:
+            document.origins[typed] = origin
+
+
+def _leaves(data: Mapping[str, Any], path: DataPath) -> Iterator[tuple[DataPath, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and not CHOICES & value.keys():
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def _replace_value(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
+    """Replace the value at steps; return them with positions in lists as numbers."""
+    whole = ".".join(steps)
+    if not all(steps) or len(steps) > documents.MAX_DEPTH:
+        raise InputError(Finding("set", f"'{whole[:80]}' is not a path", origin, fix=_SET_FIX))
+    if len(steps) > 2 and steps[0] in _ELSEWHERE:
+        message = f"'{whole[:80]}' belongs to {_ELSEWHERE[steps[0]]}, not to the problem"
+        fix = "change a copy and name that, or try values: planner sweep --vary"
+        raise InputError(Finding("set", message, origin, fix=fix))
+    if len(steps) > 1 and (successor := setting_successor(steps)) is not None:
+        message = f"the setting '{steps[-1]}' is gone"
+        raise InputError(Finding("removed-setting", message, origin, None, whole, successor))
+    try:
+        document.data, path = _replaced(document.data, steps, value, whole)
+    except NoPlaceError as error:
+        raise InputError(Finding("set", str(error), origin, fix=error.fix)) from None
+    return path
+
+
+def _replaced(here: Any, steps: list[str], value: Any, whole: str) -> tuple[Any, DataPath]:
+    """Data with the value at the steps, and these with positions in lists as numbers."""
+    if not steps:
+        return value, ()
+    step, rest = steps[0], steps[1:]
+    if isinstance(here, tuple):
+        index = list_position(here, step, whole)
+        new, path = _replaced(here[index], rest, value, whole)
+        return (*here[:index], new, *here[index + 1 :]), (index, *path)
+    # A mapping replaces a single value; the schema refuses it where it makes no sense.
+    below = here if isinstance(here, dict) else {}
+    new, path = _replaced(below.get(step), rest, value, whole)
+    return {**below, step: new}, (step, *path)
+
+
+def list_position(entries: Sequence[object], step: str, path: str) -> int:
+    """The position of an entry of a list: a number, or the name of the entry.
+
+    Raises:
+        NoPlaceError: there is none.
+    """
+    names = [e.get("name") if isinstance(e, dict) else getattr(e, "name", None) for e in entries]
+    if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(entries):
+        return int(step)
+    if step in names:
+        return names.index(step)
+    known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
+    fix = "its entries: " + (", ".join(known) or "none")
+    raise NoPlaceError(f"'{path}': the list has no entry '{step[:60]}'", fix)

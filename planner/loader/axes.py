@@ -1,6 +1,7 @@
 """Axes of a sweep: the values that paths take, from ranges, lists and tables of scenarios.
 
-Each text is read once, as a file would read it. Ranges are of exact decimals.
+Each text is read once, as a file would read it; a wrong one refuses its axis. Ranges are of exact
+decimals.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip
-from planner.inputs import Change, Document, Inputs
-from planner.loader import documents
-from planner.loader.overrides import ALL, Cell, NoPlaceError, Place, number_of, places, plain, short
+from planner.inputs import Change, Inputs
+from planner.loader import NoPlaceError, documents
+from planner.loader.places import ALL, Cell, Place, number_of, places, plain, short
 from planner.units import QuantityError
+
+# Ranges and lists of values.
 
 MOST = 100_000
 """Scenarios of a sweep."""
@@ -37,9 +38,6 @@ _NUMBER = re.compile(
     r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
 )
 _PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
-
-
-# Ranges and lists of values.
 
 
 class SpecError(FixableError):
@@ -57,10 +55,10 @@ def factor(text: str) -> Decimal | None:
 
 def _texts(spec: str, variable: Variable) -> Sequence[str]:
     """Values of a range or list, as texts."""
-    parts = [part.strip() for part in _split(spec, ",")]
+    parts = _split(spec, ",")
     if not all(parts):
         raise SpecError(f"'{clip(spec)}' has an empty value", f"{FORMS}; null takes a value away")
-    ends = [[end.strip() for end in _split(part, ":")] for part in parts]
+    ends = [_split(part, ":") for part in parts]
     if not variable.first.slot.numeric or all(len(end) == 1 for end in ends):
         return parts
     if len(parts) > 1:
@@ -69,21 +67,15 @@ def _texts(spec: str, variable: Variable) -> Sequence[str]:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Split a text at a mark outside of quotes and brackets."""
-    parts, depth, quote, before = [""], 0, "", ""
+    """Split a text at a mark outside of brackets."""
+    parts, depth = [""], 0
     for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"" and before in "[{,:":
-            quote = letter
-        else:
-            depth += (letter in "[{") - (letter in "]}")
-        if letter == mark and not depth and not quote:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == mark and not depth:
             parts.append("")
         else:
             parts[-1] += letter
-        before = before if letter == " " else letter
-    return parts
+    return [part.strip() for part in parts]
 
 
 def _range(parts: list[str], spec: str, variable: Variable) -> tuple[str, ...]:
@@ -92,10 +84,15 @@ def _range(parts: list[str], spec: str, variable: Variable) -> tuple[str, ...]:
     if not counted and len(parts) != 3:
         raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
     (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, variable)
-    if low == high:
-        message = f"a range from {parts[0]} to {parts[1]} has one value"
-        raise SpecError(message, "write that value alone")
-    size = _count(parts, low, high) if counted else _steps(parts, abs(high - low), step[0])
+    if counted:
+        size = int(parts[3]) if re.fullmatch("[0-9]{1,9}", parts[3]) else 0
+        fits = size > 1 and low != high and (parts[2] == "lin" or (low > 0 and high > 0))
+    else:
+        fits = step[0] > 0
+        size = int(abs(high - low) / step[0] + _ROUNDING) + 1 if fits else 0
+    if not fits or size < 2:
+        fix = f"{FORMS}; STEP above 0 and at most the difference, COUNT from 2, of log ends above 0"
+        raise SpecError(f"'{clip(spec)}' has no two values", fix)
     if size > MOST:
         raise SpecError(f"'{clip(spec)}' has more than {MOST:,} values", "take larger steps")
     if not counted:
@@ -109,28 +106,6 @@ def _range(parts: list[str], spec: str, variable: Variable) -> tuple[str, ...]:
     return tuple(f"{prefix}{plain(number)} {unit}".rstrip() for number in numbers)
 
 
-def _steps(parts: list[str], length: Decimal, step: Decimal) -> int:
-    if step <= 0:
-        fix = "LOW and HIGH say which way it goes"
-        raise SpecError(f"the step {parts[2]} is not more than 0", fix)
-    steps = length / step + _ROUNDING
-    if steps < 1:
-        message = f"a step of {parts[2]} is longer than the way from {parts[0]} to {parts[1]}"
-        raise SpecError(message, "take smaller steps")
-    return int(steps) + 1
-
-
-def _count(parts: list[str], low: Decimal, high: Decimal) -> int:
-    text = parts[3]
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) >= 2):
-        message = f"'{clip(text)}' is no count of values"
-        raise SpecError(message, "give a whole number of at least 2")
-    if parts[2] == "log" and not (low > 0 and high > 0):
-        message = f"a log range from {parts[0]} to {parts[1]} has no first step"
-        raise SpecError(message, "take both above 0, or lin for log")
-    return int(text)
-
-
 def _rounded(number: Decimal) -> Decimal:
     """A number to the digits of a float."""
     return Decimal(f"{number:.15g}")
@@ -138,20 +113,19 @@ def _rounded(number: Decimal) -> Decimal:
 
 def _numbers(parts: list[str], variable: Variable) -> tuple[list[Decimal], str, str]:
     """Numbers of one unit, that unit, and ``x`` for factors; of several units, the canonical."""
-    matches = [(_NUMBER.match(part), part) for part in parts]
-    for match, part in matches:
+    found = []
+    for part in parts:
+        match = _NUMBER.match(part)
         if match is None:
             raise SpecError(f"'{clip(part)}' is no number")
-    found = [(m[1], Decimal(m[2]), m[3] or "") for m, _ in matches if m is not None]
-    if len({prefix for prefix, _, _ in found}) > 1 or any(p and u for p, _, u in found):
+        found.append((match[1], Decimal(match[2]), match[3] or ""))
+    prefixes, numbers, names = (list(column) for column in zip(*found, strict=True))
+    if len(set(prefixes)) > 1 or (prefixes[0] and any(names)):
         fix = "write x0.8:x1.2:x0.1 for 80 % to 120 % of the present value"
         raise SpecError(f"'{':'.join(parts)}' is not a range of factors", fix)
-    numbers = [number for _, number, _ in found]
-    if any(abs(number) > Decimal(units.HUGE) for number in numbers):
-        raise SpecError("no quantity of a cluster is so large", "check the digits")
     slot = variable.first.slot
-    if len({unit for _, _, unit in found}) == 1 or slot.unit is None:
-        return numbers, found[0][2], found[0][0]
+    if len(set(names)) == 1 or slot.unit is None:
+        return numbers, names[0], prefixes[0]
     try:
         each = [units.parse(part, slot.unit.dimension, variable.rates) for part in parts]
     except QuantityError as error:
@@ -191,7 +165,7 @@ class Variable:
         self.places: tuple[Place, ...] = places(inputs, path)
         self.first = self.places[0]
         self.several = ALL in path.split(".")
-        self.rates, self.money = inputs.problem.currencies, inputs.problem.shown_in
+        self.rates = inputs.problem.currencies
         self.path = path.strip() if self.several else self.first.path
 
     def text_of(self, number: float, *, factors: bool = False) -> str:
@@ -203,21 +177,21 @@ class Variable:
 
     def choose_display(self, readings: Iterable[Reading]) -> Display:
         """The form of a column that fits all of its values."""
-        good = [reading for reading in readings if not reading.faults]
-        factors = [reading.factor is not None for reading in good]
+        read = list(readings)
+        factors = [reading.factor is not None for reading in read]
         if self.several and any(factors):
             return Display(True, FACTOR) if all(factors) else Display(False)
         slot = self.first.slot
-        values = [reading.value for reading in good if reading.value is not None]
+        values = [reading.value for reading in read if reading.value is not None]
         numeric = slot.numeric and all(number_of(value) is not None for value in values)
         return Display(True, slot.column_unit) if numeric else Display(False)
 
     def cell(self, reading: Reading | None, display: Display) -> Cell:
-        """A value in a column, None for the unchanged one; a refused one is no number."""
+        """A value in a column, None for the unchanged one."""
         if display.unit == FACTOR:
             return 1.0 if reading is None else reading.factor
         value = self.first.value if reading is None else reading.value
-        if display.number or (value is None and not (reading and reading.faults)):
+        if display.number or value is None:
             return number_of(value)
         return short(value) if reading is None else reading.text
 
@@ -232,12 +206,15 @@ class Variable:
         changes: list[Change] = []
         values: list[object] = []
         for place in self.places:
-            own = text if share is None else _times(place, share)
-            if own is None:
-                fault = Finding("vary", f"there is no number here to take {text[:40]} of")
-                return Reading(text, faults=(fault,))
+            own = text
+            if share is not None:
+                number = number_of(place.value)
+                if number is None:
+                    fault = Finding("vary", f"there is no number here to take {text[:40]} of")
+                    return Reading(text, faults=(fault,))
+                own = place.slot.text_of(_rounded(Decimal(repr(number)) * share))
             try:
-                value = self._value(place, own)
+                value = place.slot.read(own, self.rates)
             except InputError as error:
                 gives = "" if share is None else f"{text} gives {own}: "
                 faults = (replace(f, message=gives + f.message) for f in error.findings)
@@ -246,30 +223,6 @@ class Variable:
             values.append(value)
         read = text if self.several or share is None else changes[0].text
         return Reading(read, tuple(changes), scale, value=values[0])
-
-    def _value(self, place: Place, text: str) -> object:
-        raw, slot = _unplaced(text), place.slot
-        try:
-            return slot.read(raw, self.rates)
-        except ValidationError as error:
-            found = documents.findings(error, Document("", {"value": raw}), slot.model)
-            raise InputError([replace(f, file=None, path=None) for f in found]) from None
-
-
-def _unplaced(text: str) -> object:
-    """A text read as YAML, with errors that name no place."""
-    try:
-        return documents.scalar(text, "")
-    except InputError as error:
-        raise InputError([replace(f, file=None, path=None) for f in error.findings]) from None
-
-
-def _times(place: Place, share: Decimal) -> str | None:
-    """A factor of the value at a place, as a file has it."""
-    number = number_of(place.value)
-    if number is None:
-        return None
-    return place.slot.text_of(_rounded(Decimal(repr(number)) * share))
 
 
 # Axes.
@@ -283,12 +236,11 @@ class Input(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One value of an axis: its changes and the cells of its columns, or why it is refused."""
+    """One value of an axis: its changes and the cells of its columns."""
 
     changes: tuple[Change, ...]
     cells: tuple[Cell, ...]
     name: str = ""
-    refused: str = ""
 
 
 class Axis(NamedTuple):
@@ -303,7 +255,7 @@ def values(inputs: Inputs, option: str) -> Axis:
     """The axis of a ``PATH=SPEC``.
 
     Raises:
-        InputError: it cannot be read, the path leads nowhere, or every value is refused.
+        InputError: it cannot be read, the path leads nowhere, or a value is refused.
     """
     origin = f"--vary {clip(option, 80)}"
     path, separator, spec = option.partition("=")
@@ -314,18 +266,10 @@ def values(inputs: Inputs, option: str) -> Axis:
         readings = [variable.read(text) for text in _texts(spec.strip(), variable)]
     except (NoPlaceError, SpecError) as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
-    if all(reading.faults for reading in readings):
-        faults = readings[0].faults
-        raise InputError([replace(f, file=origin, path=variable.path) for f in faults])
+    if wrong := next((reading.faults for reading in readings if reading.faults), ()):
+        raise InputError([replace(fault, file=origin, path=variable.path) for fault in wrong])
     display = variable.choose_display(readings)
-    points = (
-        Point(
-            reading.changes,
-            (variable.cell(reading, display),),
-            refused=_joined(replace(fault, path=variable.path) for fault in reading.faults),
-        )
-        for reading in readings
-    )
+    points = (Point(each.changes, (variable.cell(each, display),)) for each in readings)
     return Axis((Input(variable.path, display),), (variable,), tuple(points))
 
 
@@ -342,16 +286,10 @@ def refuse_overlap(variables: Iterable[Variable]) -> None:
             raise InputError(Finding("vary", message, fix="vary it once"))
 
 
-def _joined(faults: Iterable[Finding]) -> str:
-    return "; ".join(fault.text() for fault in faults)
-
-
 # Tables of scenarios: several paths change together.
 
 NAME = "name"
 _MOST_BYTES = 20_000_000
-_MOST_SHOWN = 3
-"""Rows in the error of a table whose rows are all wrong."""
 
 
 class ScenarioTable(NamedTuple):
@@ -396,48 +334,36 @@ def of_table(inputs: Inputs, table: ScenarioTable) -> Axis:
     """The axis of a table; an empty cell leaves a value unchanged.
 
     Raises:
-        InputError: a path leads nowhere, or every row is refused.
+        InputError: a path leads nowhere, or a row is refused.
     """
-    variables = tuple(_column(inputs, path, table.file) for path in table.header)
-    rows = [_read_row(variables, table.file, line, texts) for line, _, texts in table.rows]
-    if all(faults for _, faults in rows):
-        raise InputError([fault for _, faults in rows[:_MOST_SHOWN] for fault in faults])
-    columns = []
-    for at, variable in enumerate(variables):
-        readings = [row[at] for row, _ in rows if row]
-        display = variable.choose_display(each for each in readings if each is not None)
-        columns.append(Input(variable.path, display))
-    points = []
-    for (readings, faults), (_, name, _) in zip(rows, table.rows, strict=True):
-        pairs = zip(variables, readings, columns, strict=False)
-        cells = tuple(variable.cell(reading, each.display) for variable, reading, each in pairs)
-        changes = [] if faults else [c for each in readings if each for c in each.changes]
-        cells = cells or (None,) * len(columns)
-        points.append(Point(tuple(changes), cells, name, _joined(faults)))
-    return Axis(tuple(columns), variables, tuple(points))
-
-
-def _column(inputs: Inputs, path: str, file: str) -> Variable:
     try:
-        return Variable(inputs, path)
+        variables = tuple(Variable(inputs, path) for path in table.header)
     except NoPlaceError as error:
-        fix = "put the column of names first" if path == NAME else error.fix
-        fix = "separate columns with commas" if ";" in path else fix
-        raise InputError(Finding("vary", str(error), file, 1, fix=fix)) from None
-
-
-def _read_row(
-    variables: Sequence[Variable], file: str, line: int, texts: Sequence[str]
-) -> tuple[list[Reading | None], list[Finding]]:
-    """Readings of a row, None for empty cells, and its faults; no readings of an uneven row."""
-    if len(texts) != len(variables):
-        message = f"expected {len(variables)} values, found {len(texts)}"
-        fix = "give each path a value, or leave its place empty between commas"
-        return [], [Finding("scenario", message, file, line, fix=fix)]
-    readings = [v.read(text) if text else None for v, text in zip(variables, texts, strict=True)]
-    faults = [
-        replace(fault, file=file, line=line, path=variable.path)
-        for variable, reading in zip(variables, readings, strict=True)
-        for fault in (reading.faults if reading is not None else ())
+        fix = "separate columns with commas" if ";" in table.header[0] else error.fix
+        raise InputError(Finding("vary", str(error), table.file, 1, fix=fix)) from None
+    rows, wrong = list[list[Reading | None]](), list[Finding]()
+    for line, _, texts in table.rows:
+        if len(texts) != len(variables):
+            message = f"expected {len(variables)} values, found {len(texts)}"
+            fix = "give each path a value, or leave its place empty between commas"
+            wrong.append(Finding("scenario", message, table.file, line, fix=fix))
+            continue
+        pairs = list(zip(variables, texts, strict=True))
+        rows.append([variable.read(text) if text else None for variable, text in pairs])
+        for variable, reading in zip(variables, rows[-1], strict=True):
+            faults = reading.faults if reading is not None else ()
+            for fault in faults:
+                wrong.append(replace(fault, file=table.file, line=line, path=variable.path))
+    if wrong:
+        raise InputError(wrong)
+    columns = [
+        Input(variable.path, variable.choose_display(filter(None, readings)))
+        for variable, readings in zip(variables, zip(*rows, strict=True), strict=True)
     ]
-    return readings, faults
+    points = []
+    for readings, (_, name, _) in zip(rows, table.rows, strict=True):
+        triples = zip(variables, readings, columns, strict=True)
+        cells = tuple(variable.cell(reading, each.display) for variable, reading, each in triples)
+        changes = tuple(change for each in readings if each for change in each.changes)
+        points.append(Point(changes, cells, name))
+    return Axis(tuple(columns), variables, tuple(points))

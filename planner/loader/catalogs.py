@@ -1,4 +1,4 @@
-"""Catalogs: merged with their includes, items laid over those that they extend, cross-checked."""
+"""Catalogs: merged, items laid over those that they extend, cross-checked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
-from planner.figures import FIGURES, STATED
+from planner.figures import STATED
 from planner.inputs import Document
-from planner.loader.documents import FileLine, read_with_includes, validated
+from planner.loader.documents import FileLine, read, validated
 from planner.paths import steps_of
 from planner.schema.catalog import (
     Catalog,
@@ -61,12 +60,12 @@ class _Written(NamedTuple):
 
 
 def load_catalogs(files: list[Path]) -> Catalogs:
-    """The merged catalogs of ``files`` and of the files they include.
+    """The merged catalogs of ``files``.
 
     Raises:
         InputError: a file or an item is wrong, or the items do not go together.
     """
-    documents = read_with_includes(files, "catalog", shipped.catalog_files())
+    documents = [read(path, "catalog") for path in dict.fromkeys(files)]
     written = _written_items(documents)
     resolved = {name: _resolved(name, written) for name in written}
     result = Catalogs()
@@ -190,11 +189,20 @@ def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
 
 # Rules beyond the schema.
 
-Row = tuple[bool, str, str | None, str]
-"""A rule: whether the item breaks it, then its fault."""
-
 LIST_IT = "list it there with its title"
 _SKIPPED = frozenset({str, int, float, bool, tuple})
+_OWNERS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("power_points", "achieved", "spare_unit"), ("gpu_system",)),
+    **dict.fromkeys(("family", "sizes", "fail_units"), ("storage",)),
+    "reach": ("cable", "transceiver"),
+}
+"""Categories of optional parts."""
+_REQUIRED = {
+    "switch": ("switch", "switch: {protocol: ethernet, ports: [...]}"),
+    "software": ("licence", "licence: {per: gpu}"),
+    "service": ("service", "service: {per: rack}"),
+}
+"""By category, the part that its items and no others have, and an example."""
 
 
 def catalog_figures(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Figure[object]]]:
@@ -239,80 +247,56 @@ def check_item(
 ) -> Iterator[Fault]:
     """Faults of an item, each with a fix; without ``sources`` those it cites are not checked."""
     shelf = _Shelf(sources, items, families)
-    yield from _cited(item, shelf)
-    rules = (*_parts_of_categories(item), *_counts(item))
-    yield from (fault for broken, *fault in rules if broken)  # type: ignore[misc]
+    cited: list[tuple[str, Cited | None]] = [*catalog_figures(item)]
+    for name in ("power_points", "achieved", "media"):
+        cited += [(f"{name}.{place}", row) for place, row in enumerate(getattr(item, name))]
+    ports = [(name, getattr(item.ports, name)) for name in Ports.model_fields]
+    cited += [(f"ports.{name}", port) for name, port in ports]
+    for path, part in (*cited, ("sizes", item.sizes), ("switch", item.switch)):
+        yield from shelf.source(part, path)
+    yield from _parts_of_categories(item)
+    yield from _counts(item)
     yield from _family(item, shelf)
     yield from _components(item, shelf)
-    for name in Ports.model_fields:
-        if (port := getattr(item.ports, name)) is not None:
+    for name, port in ports:
+        if port is not None:
             yield from _port(name, port, shelf)
     if item.switch is not None:
         yield from _switch(item.switch, shelf)
 
 
-def _cited(item: Item, shelf: _Shelf) -> Iterator[Fault]:
-    """Sources that figures, tables and parts cite and no file lists."""
-    parts: list[tuple[str, Cited | None]] = [*catalog_figures(item)]
-    for name in ("power_points", "achieved", "media"):
-        parts += [(f"{name}.{place}", row) for place, row in enumerate(getattr(item, name))]
-    parts += [(f"ports.{name}", getattr(item.ports, name)) for name in Ports.model_fields]
-    for path, part in (*parts, ("sizes", item.sizes), ("switch", item.switch)):
-        yield from shelf.source(part, path)
-
-
-def _parts_of_categories(item: Item) -> Iterator[Row]:
+def _parts_of_categories(item: Item) -> Iterator[Fault]:
     """Parts that only one category has, and parts that a category must have."""
-    optional = (
-        (("gpu_system",), "GPU systems", ("power_points", "achieved", "spare_unit")),
-        (("storage",), "storage", ("family", "sizes", "fail_units")),
-        (("cable", "transceiver"), "cables and transceivers", ("reach",)),
-    )
-    for owners, plural, names in optional:
-        for name in names if item.category not in owners else ():
-            yield bool(getattr(item, name)), f"{name} is for {plural}", "leave it out", name
-    bulk = item.is_bulk and item.category != "storage"
-    yield bulk, "tier is for storage", "leave it out", "tier"
-    needed = (
-        ("switch", item.switch, "switch: {protocol: ethernet, ports: [...]}"),
-        ("software", item.licence, "licence: {per: gpu}"),
-        ("service", item.service, "service: {per: rack}"),
-    )
-    for category, part, example in needed:
-        name = example.partition(":")[0]
-        message = f"{name} belongs to items of category {category}, and to all of them"
-        wrong = (part is None) == (item.category == category)
-        yield wrong, message, f"add {example}, or change the category", "id"
-    fix = "add gpus: {value: 8, source: ..., confidence: ...}"
-    no_gpus = item.category == "gpu_system" and item.provides.gpus is None
-    yield no_gpus, "a GPU system needs provides.gpus", fix, "provides"
+    for name, owners in _OWNERS.items():
+        if getattr(item, name) and item.category not in owners:
+            yield f"{name} is for {' and '.join(owners)}", "leave it out", name
+    for category, (name, example) in _REQUIRED.items():
+        if (getattr(item, name) is None) == (item.category == category):
+            message = f"{name} belongs to items of category {category}, and to all of them"
+            yield message, f"add {example}, or change the category", "id"
+    if item.category == "gpu_system" and item.provides.gpus is None:
+        fix = "add gpus: {value: 8, source: ..., confidence: ...}"
+        yield "a GPU system needs provides.gpus", fix, "provides"
 
 
-def _counts(item: Item) -> Iterator[Row]:
-    """Counts and set points that contradict each other."""
+def _counts(item: Item) -> Iterator[Fault]:
+    """Counts that contradict each other."""
     low, high, gpus, tray = item.min_units, item.max_units, item.provides.gpus, item.spare_unit
-    if low is not None and high is not None:
-        message = f"min_units {low.value} is more than max_units {high.value}"
-        yield low.value > high.value, message, None, "min_units"
-    if tray is not None and gpus is not None:
+    if low is not None and high is not None and low.value > high.value:
+        yield f"min_units {low.value} is more than max_units {high.value}", None, "min_units"
+    if tray is not None and gpus is not None and gpus.value % tray.tray.value:
         message = f"trays of {tray.tray.value} GPUs do not make up a system of {gpus.value}"
-        fix = "give a number that divides provides.gpus"
-        yield gpus.value % tray.tray.value > 0, message, fix, "spare_unit.tray"
-    if item.sizes is not None:
-        counts = [row.units for row in item.sizes.rows]
+        yield message, "give a number that divides provides.gpus", "spare_unit.tray"
+    counts = [row.units for row in item.sizes.rows] if item.sizes is not None else []
+    if counts != sorted(set(counts)):
         fix = "order the rows from the fewest units to the most"
-        message = "sizes: the rows must have rising units"
-        yield counts != sorted(set(counts)), message, fix, "sizes.rows"
-    seen = set[object]()
-    for number, point in enumerate(item.power_points):
-        key, place = (point.gpu_cap, point.of, point.precision), f"power_points.{number}"
-        message = f"{place}: the cap {point.gpu_cap:.4g} is there twice"
-        yield key in seen, message, "give each once", place
-        seen.add(key)
+        yield "sizes: the rows must have rising units", fix, "sizes.rows"
 
 
 def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     if item.category != "storage":
+        if item.is_bulk:
+            yield "tier is for storage", "leave it out", "tier"
         return
     known = list(shelf.families)
     if item.family is None:
@@ -322,7 +306,7 @@ def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
         yield "a bulk item has no table of sizes", fix, "sizes"
     elif item.family not in known:
         hint = did_you_mean(item.family, known)
-        fix = "list it under families, or include its catalog, as in include: [storage_ddn]"
+        fix = "list it under families, or name its catalog, too"
         yield f"no family '{item.family}'", hint or fix, "family"
 
 
@@ -365,15 +349,13 @@ def _switch(switch: Switch, shelf: _Shelf) -> Iterator[Fault]:
         if len(set(values)) < len(values):
             yield "two port groups are the same", "give each group once", "switch.ports"
     for index, group in enumerate(switch.ports):
-        path = f"switch.ports.{index}"
         links = {f"forms.{place}": link for place, link in enumerate(group.forms)}
         for key, link in {"link": group.link, **links}.items():
-            if link is None:
-                continue
-            yield from shelf.part(link.cable, "cable", f"{path}.{key}")
-            for end in (link.switch_end, link.system_end):
-                if end:
-                    yield from shelf.part(end.item, "transceiver", f"{path}.{key}")
+            path = f"switch.ports.{index}.{key}"
+            if link is not None:
+                yield from shelf.part(link.cable, "cable", path)
+                for end in filter(None, (link.switch_end, link.system_end)):
+                    yield from shelf.part(end.item, "transceiver", path)
 
 
 def check_family(
@@ -395,37 +377,10 @@ def check_family(
         yield message, "give cluster.max_units or fewer", "cluster"
 
 
-# Figures that plans need, figures that contradict each other, and figures outside the usual.
+# Figures outside the usual.
 #
 # Each band is about twice as wide as the range of the shipped catalogs, so that an error of a
 # factor of two to ten shows. A figure outside is a warning: new products may leave a band.
-
-
-def never_planned(item: Item, items: Items, *, priced: bool) -> tuple[str, ...]:
-    """Labels of the figures that plans need and a GPU system or storage lacks.
-
-    Limits and prices of power need the draw, counts of racks the height.
-    """
-    if item.category not in ("gpu_system", "storage"):
-        return ()
-    parts = [items[part.id] for part in item.components] or [item]
-    lacking: list[str] = []
-    if item.category == "gpu_system":
-        if item.gpu.bf16_dense is None and item.gpu.fp8_dense is None:
-            lacking.append("dense rate")
-        if item.ports.compute is None:
-            lacking.append("compute ports")
-    else:
-        if item.sizes is None:
-            names = ("read",) if item.is_bulk else ("read", "write")
-            lacking += [name for name in names if getattr(item.provides, name) is None]
-        if item.provides.usable is None:
-            lacking.append(FIGURES["usable_tb"].label)
-    if any(part.consumes.it_power is None for part in parts):
-        lacking.append("power draw")
-    if item.consumes.racks is None and any(part.consumes.rack_units is None for part in parts):
-        lacking.append(FIGURES["rack_units"].label)
-    return (*lacking, *(() if priced else ("price",)))
 
 
 class Band(NamedTuple):

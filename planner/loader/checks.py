@@ -45,7 +45,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _names,
         _required,
         _unbounded,
-        _checkpoints,
         _levels,
         _companions,
         _fabrics,
@@ -73,8 +72,8 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
     families = [family.id for family in inputs.families]
     preferred = policy.prefer.vendors if policy.prefer else ()
     per_system = problem.job.gpus.per_system
-    by_type = tuple(per_system) if isinstance(per_system, dict) else ()
-    lists = (
+    by_type = per_system if isinstance(per_system, dict) else {}
+    for path, names, choices, kind in (
         ("consider.gpu_systems", consider.gpu_systems, systems, "GPU system"),
         ("consider.storage_families", consider.storage_families, families, "storage family"),
         ("consider.vendors", consider.vendors, vendors, "vendor"),
@@ -82,8 +81,7 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
         ("policy.require_vendors", policy.require_vendors, sellers, "vendor"),
         ("policy.forbid_vendors", policy.forbid_vendors, vendors, "vendor"),
         ("policy.prefer.vendors", preferred, sellers, "vendor"),
-    )
-    for path, names, choices, kind in lists:
+    ):
         for index, name in enumerate(names or ()):
             if name not in choices:
                 place = f"{path}.{name if names is by_type else index}"
@@ -95,12 +93,15 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
         elif by_id[name].category == "component":
             message = f"'{name}' is a component and cannot be bought alone"
             yield "component", f"items.{name}", message, "name the item it is part of"
+    for name in sorted(set(policy.require_vendors) & set(policy.forbid_vendors)):
+        message = f"vendor {name} is required and forbidden"
+        yield "policy", "policy.require_vendors", message, "leave out the one or the other"
 
 
 def _required(inputs: Inputs) -> Iterator[Fault]:
     """Values that the objective, a limit or the job requires."""
     problem, job = inputs.problem, inputs.problem.job
-    training, code = job.training, problem.currency
+    training, code, exports = job.training, problem.currency, job.checkpoint.exports
     if code not in (None, "USD", *problem.exchange):
         message = f"money is to be shown in {code}, and no rate of {code} is known"
         yield "exchange", "currency", message, rate_wanted(str(code))
@@ -113,24 +114,36 @@ def _required(inputs: Inputs) -> Iterator[Fault]:
     if needs(problem, "rate") and training.mfu is None and training.model is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield "missing-mfu", job_path("training"), message, "add training.mfu: 40 %"
-    if training.tokens is None:
-        for figure in asked_figures(problem, "tokens"):
-            message, fix = f"{figure.label} needs the tokens", "add training.tokens: 15 T"
-            yield "missing-tokens", job_path("training"), message, fix
-    sharded = job.restore.fan_out == "sharded_optimizer"
+    for figure in asked_figures(problem, "tokens") if training.tokens is None else ():
+        fix = "add training.tokens: 15 T"
+        yield "missing-tokens", job_path("training"), f"{figure.label} needs the tokens", fix
     if job.parameters is not None:
-        if sharded and job_size(job)[1] < WEIGHT_BYTES:
-            message = "sharded_optimizer needs at least 2 bytes per parameter: the weights"
-            yield "bytes", job_path("restore.fan_out"), message, None
+        yield from _sizes(job)
         return
     figures = () if training.active_parameters else asked_figures(problem, "parameters")
     users = [(job_path(), figure.label) for figure in figures]
-    users += [(job_path("restore.fan_out"), "sharded_optimizer")] if sharded else []
-    exports = job.checkpoint.exports
+    if job.restore.fan_out == "sharded_optimizer":
+        users.append((job_path("restore.fan_out"), "sharded_optimizer"))
     users += [(job_path("checkpoint.exports"), "weights-only exports")] if exports else []
     for path, who in users:
-        message = f"{who} needs the parameters"
-        yield "missing-parameters", path, message, "add parameters: 70 B"
+        yield "missing-parameters", path, f"{who} needs the parameters", "add parameters: 70 B"
+
+
+def _sizes(job: Job) -> Iterator[Fault]:
+    """Two sizes of one checkpoint, and checkpoints smaller than the weights."""
+    size_gb, each = job.checkpoint.size_gb, job.bytes_per_parameter
+    if job.restore.fan_out == "sharded_optimizer" and job_size(job)[1] < WEIGHT_BYTES:
+        message = "sharded_optimizer needs at least 2 bytes per parameter: the weights"
+        yield "bytes", job_path("restore.fan_out"), message, None
+    if size_gb and "bytes_per_parameter" in job.model_fields_set:
+        each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
+        computed_gb = (job.parameters or 0.0) * each / 1e9
+        if abs(computed_gb / size_gb - 1) > SIZE_TOLERANCE:
+            message = (
+                f"size is {size_gb / 1000:.4g} TB, but parameters times bytes_per_parameter is "
+                f"{computed_gb / 1000:.4g} TB"
+            )
+            yield "size-mismatch", job_path("checkpoint.size"), message, "give only one of the two"
 
 
 def _unbounded(inputs: Inputs) -> Iterator[Fault]:
@@ -152,23 +165,6 @@ def _unbounded(inputs: Inputs) -> Iterator[Fault]:
         message = "nothing limits the purchase, so the best plan is infinitely large"
         fix = "give site.facility_power, site.racks or a budget"
         yield "unbounded", "objective.maximize", message, fix
-
-
-def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
-    """Two sizes of one checkpoint."""
-    job, size_gb = inputs.problem.job, inputs.problem.job.checkpoint.size_gb
-    each = job.bytes_per_parameter
-    both = size_gb is not None and "bytes_per_parameter" in job.model_fields_set
-    if both and size_gb and job.parameters is not None:
-        each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
-        computed_gb = job.parameters * each / 1e9
-        if abs(computed_gb / size_gb - 1) > SIZE_TOLERANCE:
-            message = (
-                f"size is {size_gb / 1000:.4g} TB, but parameters times bytes_per_parameter is "
-                f"{computed_gb / 1000:.4g} TB"
-            )
-            fix = "give only one of the two"
-            yield "size-mismatch", job_path("checkpoint.size"), message, fix
 
 
 def _levels(inputs: Inputs) -> Iterator[Fault]:
@@ -328,8 +324,7 @@ def _switch(inputs: Inputs, name: str) -> Switch | None:
 
 
 def _counts(inputs: Inputs) -> Iterator[Fault]:
-    """Counts of dependent items, counts above the stock, vendors both required and forbidden."""
-    policy = inputs.problem.policy
+    """Counts of dependent items, counts above the stock."""
     for name, rule in inputs.problem.items.items():
         item, price = inputs.by_id.get(name), inputs.prices.get(name)
         key = next((key for key in COUNTED if key in rule.model_fields_set), None)
@@ -344,9 +339,6 @@ def _counts(inputs: Inputs) -> Iterator[Fault]:
                 message += f" beside {rule.in_place} installed"
             key = "stock" if rule.stock is not None else "fixed"
             yield "stock", f"items.{name}.{key}", message, "demand fewer, or raise the stock"
-    for name in sorted(set(policy.require_vendors) & set(policy.forbid_vendors)):
-        message = f"vendor {name} is required and forbidden"
-        yield "policy", "policy.require_vendors", message, "leave out the one or the other"
 
 
 def _prices(inputs: Inputs) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""Files of a problem: read as YAML 1.2 with the line of every key, found with their includes, and
+"""Files of a problem: read as YAML 1.2 with the line of every key, and
 turned into models, with faults at their lines. The only place that reads and writes YAML.
 
 Scanning is libyaml's (through PyYAML); plain scalars are resolved by the core schema of YAML 1.2,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -18,11 +18,12 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from planner import units
 from planner.errors import Finding, InputError, clip, did_you_mean, suggest
 from planner.inputs import Document
-from planner.paths import DataPath, dotted, job_path
+from planner.paths import DataPath, dotted
 from planner.removed import setting_successor
 from planner.schema import Unit
 from planner.untrusted_files import contents
@@ -36,16 +37,11 @@ MAX_BYTES, MAX_NODES, MAX_DEPTH = 5_000_000, 500_000, 40
 
 _INT = re.compile(r"[-+]?[0-9]+\Z|0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_SPECIAL: dict[str, bool | float | None] = {
+_NAN_OR_INF = re.compile(r"\.(nan|NaN|NAN)\Z|[-+]?\.(inf|Inf|INF)\Z")
+_WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-    **{
-        f"{sign}{name}": float(f"{sign}inf")
-        for sign in ("", "+", "-")
-        for name in (".inf", ".Inf", ".INF")
-    },
 }
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -67,17 +63,11 @@ def read_text(
         InputError: it cannot be read, or is no text in UTF-8.
     """
     name = shorten_path(path)
-    if any("\ud800" <= letter <= "\udfff" for letter in name):  # bytes that are no UTF-8
-        message = f"the name of the {what} is not text"
-        raise InputError(Finding("file-name", message, ascii(name), fix="rename it"))
     try:
         content = contents(path, most_bytes=most_bytes, what=what, missing=f"no such {what}")
         text = content.decode("utf-8-sig")
     except InputError as error:
-        (finding,) = error.findings
-        new = finding.code == "not-found" and what == "problem file"
-        fix = "planner init writes one" if new else finding.fix
-        raise InputError(replace(finding, file=name, fix=fix)) from None
+        raise InputError([replace(each, file=name) for each in error.findings]) from None
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
@@ -103,13 +93,10 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
     document = parse(text, shorten_path(path))
     if not isinstance(document.data, dict):
         kind = "empty" if document.data is None else "not a mapping of keys to values"
-        fixes = {
-            "problem file": "start from an example: planner init",
-            OVERRIDES: f"write for example {job_path('checkpoint.size')}: 13.8 TB",
-        }
-        fix = fixes.get(what, f"begin with '{what.replace(' ', '_')}: ' and its title")
-        message = f"the {what} is {kind}"
-        raise InputError(Finding("not-a-mapping", message, document.file, 1, fix=fix))
+        fix = "planner init writes one" if what == "problem file" else None
+        raise InputError(
+            Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1, fix=fix)
+        )
     document.digest, document.folder = digest, path.parent
     return document
 
@@ -192,16 +179,12 @@ _SYNTAX = (
         "give keys of one group the same indentation, and the entries of a list",
     ),
     ("could not find expected ':'", "a key without its ':'", "write 'key: value'"),
-    ("cannot start any token", "a character that no value begins with", "put the text in quotes"),
     ("unexpected end of stream", "a quote that is opened here is not closed", "add the quote"),
 )
 """Words of libyaml, the cause in plain words, the fix."""
 _OPENED = ("unexpected end of stream", "expected ',' or", "could not find expected ':'")
 """Words of faults whose cause is where the context began."""
-
-
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-_FLATTEN = "no planner file needs more than ten"
 
 
 def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
@@ -210,7 +193,7 @@ def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
     mark = error.context_mark if began else error.problem_mark or error.context_mark
     line = None if mark is None else mark.line + 1
     if "nesting depth" in problem:  # libyaml's own limit, which it meets first where '[' follow '['
-        return Finding("yaml-depth", _TOO_DEEP, file, line, fix=_FLATTEN)
+        return Finding("yaml-depth", _TOO_DEEP, file, line)
     known = (row[1:] for row in _SYNTAX if row[0] in f"{error.context or ''} {problem}")
     message, fix = next(known, (problem, None))
     return Finding("yaml", f"not readable as YAML: {message}", file, line, fix=fix)
@@ -245,7 +228,7 @@ class _Reader:
     def value(self, event: Any, path: DataPath) -> Any:
         """The value that begins with an event."""
         self.lines.setdefault(path, event.start_mark.line + 1)
-        self._guard(1, path, event)
+        self._guard(path, event)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, path)
         if event.tag is not None:
@@ -264,13 +247,12 @@ class _Reader:
             self.anchors[event.anchor] = data, [(p[len(path) :], line) for p, line in parts]
         return data
 
-    def _guard(self, values: int, path: DataPath, event: Any) -> None:
-        self.values += values
+    def _guard(self, path: DataPath, event: Any) -> None:
+        self.values += 1
         if self.values > MAX_NODES:
-            message, fix = f"more than {MAX_NODES:,} values", "no planner file needs them"
-            raise self._error("yaml-size", message, event, fix)
+            raise self._error("yaml-size", f"more than {MAX_NODES:,} values", event)
         if len(path) > MAX_DEPTH:
-            raise self._error("yaml-depth", _TOO_DEEP, event, _FLATTEN)
+            raise self._error("yaml-depth", _TOO_DEEP, event)
 
     def _alias(self, event: Any, path: DataPath) -> Any:
         """The value of an anchor, the lines of its parts where they are written."""
@@ -279,7 +261,7 @@ class _Reader:
             raise self._error("yaml", message, event, "put text with '*' in quotes")
         data, parts = self.anchors[event.anchor]
         for place, line in parts:
-            self._guard(1, (*path, *place), event)
+            self._guard((*path, *place), event)
             self.lines[(*path, *place)] = line
         return data
 
@@ -324,16 +306,16 @@ class _Reader:
 
 def _plain(text: str) -> str | float | bool | None:
     """The value of a plain scalar."""
-    if text in _SPECIAL:
-        return _SPECIAL[text]
-    if text[0] not in "+-.0123456789":
-        return text
+    if text in _WORDS:
+        return _WORDS[text]
     if _INT.match(text):
         return int(text, 0 if text[:2] in ("0o", "0x") else 10)
+    if _NAN_OR_INF.match(text):
+        return float(text.replace(".", ""))
     return float(text) if _FLOAT.match(text) else text
 
 
-# Files by name, with their includes.
+# Files by name.
 
 
 def find(
@@ -344,54 +326,20 @@ def find(
     Raises:
         InputError: there is none; the place in the document is ``path``.
     """
+    file = document.folder / name
     if name in known:
         return known[name]
-    fix = None
     if name.endswith((".yaml", ".yml")):
-        file = document.folder / name
-        try:
-            if file.exists():
-                return file
-        except (OSError, ValueError):
-            return file  # reading it names the cause
-        message = f"no such {what}: '{clip(str(file), 120)}'"
-        folder = shorten_path(document.folder)
+        if os.path.exists(file):  # noqa: PTH110  (False of a name that no system takes)
+            return file
         fix = did_you_mean(file.stem, [other.stem for other in file.parent.glob("*.y*ml")])
+        folder = shorten_path(document.folder)
         fix = fix or f"the path counts from {'this folder' if folder == '.' else folder}"
-    elif "/" in name:
-        message = f"a {what} is a .yaml file, found '{name[:60]}'"
     else:
-        message = f"no {what} named '{name[:60]}'"
-        fix = did_you_mean(name, list(known)) or "shipped: " + ", ".join(known)
+        fix = did_you_mean(name, list(known))
+        fix = fix or f"name a .yaml file, or a shipped one: {', '.join(known)}"
+    message = f"no such {what}: '{clip(name, 120)}'"
     raise InputError(Finding("not-found", message, *document.place(path), dotted(path), fix))
-
-
-def read_with_includes(files: list[Path], what: str, known: Mapping[str, Path]) -> list[Document]:
-    """Read the files and their includes, each once.
-
-    Raises:
-        InputError: a file cannot be read, or files include each other in a circle.
-    """
-    seen: dict[Path, Document] = {}
-
-    def visit(path: Path, open_files: tuple[Path, ...], place: FileLine) -> None:
-        real = Path(os.path.realpath(path))  # of links in a circle, too
-        if real in open_files:
-            circle = " -> ".join(shorten_path(p) for p in (*open_files, real))
-            message, fix = f"circular include: {circle}", "remove one of these includes"
-            raise InputError(Finding("circular-include", message, *place, fix=fix))
-        if real in seen:
-            return
-        document = read(path, what)
-        names = document.data.get("include", ())
-        for at, name in enumerate(names if isinstance(names, tuple) else ()):
-            file = find(str(name), known, document, ("include", at), what)
-            visit(file, (*open_files, real), document.place(("include", at)))
-        seen[real] = document
-
-    for path in files:
-        visit(path, (), (shorten_path(path), None))
-    return list(seen.values())
 
 
 # Data as models.
@@ -425,51 +373,41 @@ def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
     """Refuse a file of another kind in one line instead of one per key."""
     data, own = document.data, next(key for key in _KINDS if key in model.model_fields)
     other = next((key for key in reversed(_KINDS) if key in data), own)
-    if other == own or (own in data and other != "schema_version"):
-        return
-    fix = "a problem file has jobs" if own == "jobs" else f"{_KINDS[own]} begins with '{own}: '"
-    made = data.get("provenance")
-    if own == "jobs" and isinstance(made, dict) and made.get("problem_file"):
-        fix = f"give the problem that it was made from: {clip(str(made['problem_file']), 120)}"
-    message = f"expected {_KINDS[own]}, found {_KINDS[other]}"
-    raise InputError(Finding("kind", message, *document.place((other,)), fix=fix))
+    if other != own and (own not in data or other == "schema_version"):
+        message = f"expected {_KINDS[own]}, found {_KINDS[other]}"
+        fix = f"{_KINDS[own]} has the key '{own}'"
+        raise InputError(Finding("kind", message, *document.place((other,)), fix=fix))
 
 
 # Faults that pydantic finds, with file, line, cause and fix.
 
+_MAPPING = "expected a mapping of keys to values"
 _TYPES = {
     "string_type": "expected text",
     "int_type": "expected a whole number",
     "float_type": "expected a number",
     "bool_type": "expected true or false",
     "tuple_type": "expected a list",
-    "dict_type": "expected a mapping of keys to values",
-    "model_type": "expected a mapping of keys to values",
-    "model_attributes_type": "expected a mapping of keys to values",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _MAPPING),
 }
 _BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
-_ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
 _PATTERNS = {
-    r"^[a-z][a-z0-9_]{0,63}$": _ID_WORDS,
+    r"^[a-z][a-z0-9_]{0,63}$": "an id is lower-case letters, digits and _, a letter first",
     r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
     r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
     r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
 }
-_HINTS = {
-    "site": "site: {facility_power: 10 MW, pue: 1.25}",
-    "storage": "storage: {delivered_fraction: {read: 0.8, write: 0.8}}",
-    "delivered_fraction": "delivered_fraction: {read: 0.8, write: 0.8}",
-    "jobs": "jobs: with '- name: ...' and parameters or checkpoint.size",
-    "objective": "objective: {maximize: goodput} or {minimize: cost}",
-    "pue": "pue: 1.25",
-    "every": "every: 10 min",
-    "per_gpu_day": "per_gpu_day: 0.0001",
-    "name": "name: and a title",
-    "source": "source: and one of the names under sources",
-    "date": 'date: "2026-01-31"',
-    "id": f"id: and a name; {_ID_WORDS}",
+_EXAMPLES = {
+    "site": "{facility_power: 10 MW, pue: 1.25}",
+    "storage": "{delivered_fraction: {read: 0.8, write: 0.8}}",
+    "delivered_fraction": "{read: 0.8, write: 0.8}",
+    "jobs": "with '- name: ...' and parameters or checkpoint.size",
+    "objective": "{maximize: goodput} or {minimize: cost}",
+    "name": "and a title",
+    "source": "and one of the names under sources",
+    "date": '"2026-01-31"',
 }
-"""Examples of keys whose type does not show one."""
+"""Values of keys whose type does not show one."""
 
 
 def findings(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Finding]:
@@ -528,13 +466,20 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         text = str(context.get("tag", value))
         return "choice", f"'{text[:40]}' is not known here", suggest(text, options)
     if kind in _TYPES:
-        fix = None
-        if kind == "string_type" and isinstance(value, (int, float)):
-            fix = f"put it in quotes: '{value}'"
-        elif kind.startswith("model"):
-            fix = "its keys: " + ", ".join(sorted(field_names(model, path)))
+        keys = kind.startswith("model") and f"its keys: {', '.join(sorted(_fields(model, path)))}"
+        quoted = f"put it in quotes: '{value}'"
+        fix = quoted if kind == "string_type" and isinstance(value, (int, float)) else keys or None
         return "type", f"{_TYPES[kind]}, found {_quote(value)}", fix
-    return _limit_words(detail, path)
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return "range", f"{value} is out of range: expected {words} {context[key]:,}", None
+    if kind == "string_pattern_mismatch":
+        fix = _PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
+        return "text", f"{_quote(value)} is not well formed", fix
+    if kind == "too_short":
+        return "type", "the list is empty", "give one entry"
+    text = str(detail["msg"]).removeprefix("Value error, ")
+    return "value", text[:1].lower() + text[1:], None
 
 
 def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, str, str | None]:
@@ -543,28 +488,22 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", "'policy' is missing", "write fixed or optimal"
     if detail["type"] == "missing":
         name = str(detail["loc"][-1])
-        return "missing-key", f"'{name}' is missing", _hint(models_at(model, path), name)
+        fix = f"add {name}: {_example(name, _fields(model, path).get(name))}"
+        return "missing-key", f"'{name}' is missing", fix
     if (instead := setting_successor(path)) is not None:
         return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
-    fix = suggest(str(path[-1]), sorted(field_names(model, path[:-1])))
+    fix = suggest(str(path[-1]), sorted(_fields(model, path[:-1])))
     return "unknown-key", f"unknown key {_quote(path[-1])}", fix
 
 
-def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:
-    """Code, cause and fix of a value of the right kind that is not within its limits."""
-    kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
-    if kind in _BOUNDS:
-        words, key = _BOUNDS[kind]
-        return "range", f"{value} is out of range: expected {words} {context[key]:,}", None
-    if kind == "too_short":
-        return "type", "the list is empty", "give one entry"
-    if kind == "too_long" and path == ("jobs",):
-        return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
-    if kind == "string_pattern_mismatch":
-        words = _PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
-        return "text", f"{_quote(value)} is not well formed", words
-    text = str(detail["msg"]).removeprefix("Value error, ")
-    return "value", text[:1].lower() + text[1:], None
+def _example(name: str, field: FieldInfo | None) -> str:
+    """A value of a field, or its choices."""
+    if name in _EXAMPLES or field is None:
+        return _EXAMPLES.get(name, "...")
+    if get_origin(field.annotation) is Literal:
+        return f"and one of: {', '.join(map(str, get_args(field.annotation)))}"
+    units = [mark.dimension.examples[0] for mark in field.metadata if isinstance(mark, Unit)]
+    return units[0] if units else "a whole number" if field.annotation is int else "..."
 
 
 def _quote(value: object) -> str:
@@ -575,28 +514,24 @@ def _quote(value: object) -> str:
     return f"'{clip(str(value).lower() if isinstance(value, bool) else str(value), 40)}'"
 
 
-# The schema at a place of a file.
+def _fields(model: type[BaseModel], path: DataPath) -> dict[str, FieldInfo]:
+    """The fields of the mapping at ``path`` by their key.
 
-
-def field_names(model: type[BaseModel], path: DataPath) -> set[str]:
-    """The keys of the mapping at ``path``."""
-    fields = (pair for one in models_at(model, path) for pair in one.model_fields.items())
-    return {field.alias or name for name, field in fields}
-
-
-def models_at(model: type[BaseModel], path: DataPath) -> list[type[BaseModel]]:
-    """The models that the mapping at ``path`` may be of.
-
-    A key of a mapping or a place in a list leads to the same model.
+    A key of a mapping or a place in a list leads to the same models.
     """
     models = [model]
     for step in path:
-        above, models = models, []
-        for one in above:
-            fields = one.model_fields.items()
-            field = next((f for name, f in fields if step in (name, f.alias)), None)
-            models += [one] if field is None else _models(field.annotation)
-    return models
+        inside: list[type[BaseModel]] = []
+        for one in models:
+            field = by_key(one).get(str(step))
+            inside += [one] if field is None else _models(field.annotation)
+        models = inside
+    return {key: field for one in models for key, field in by_key(one).items()}
+
+
+def by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by their key in a file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -606,20 +541,3 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for part in parts[:1] if get_origin(annotation) is Annotated else parts:
         yield from _models(part)
-
-
-def _hint(models: Iterable[type[BaseModel]], key: str) -> str | None:
-    """The key to add where it is missing from a mapping of one of ``models``, with an example."""
-    if key in _HINTS:
-        return "add " + _HINTS[key]
-    fields = (pair for model in models for pair in model.model_fields.items())
-    for field in (field for name, field in fields if key in (name, field.alias)):
-        unit = next((mark for mark in field.metadata if isinstance(mark, Unit)), None)
-        if unit is not None:
-            return f"add for example '{key}: {unit.dimension.examples[0]}'"
-        if get_origin(field.annotation) is Literal:
-            options = ", ".join(map(str, get_args(field.annotation)))
-            return f"add '{key}: ' and one of: {options}"
-        whole = field.annotation is int
-        return f"add '{key}: ' and a whole number" if whole else f"add '{key}: ...'"
-    return None

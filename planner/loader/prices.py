@@ -18,11 +18,10 @@ from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
-from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Document
 from planner.loader.catalogs import LIST_IT
-from planner.loader.documents import FileLine, read_with_includes, validated
+from planner.loader.documents import FileLine, read, validated
 from planner.schema.catalog import Confidence, Item, MediaType, Source
 from planner.schema.prices import Discount, Price, PriceBook, Rate
 from planner.units import NO_RATES, Rates
@@ -77,7 +76,7 @@ def load_prices(files: list[Path], items: Items, rates: Rates = NO_RATES) -> Pri
     Raises:
         InputError: a book is wrong, or a price cannot be built.
     """
-    documents = read_with_includes(files, "price book", shipped.price_files())
+    documents = [read(path, "price book") for path in dict.fromkeys(files)]
     result = Prices(digests=[each.digest for each in documents])
     layers: dict[str, list[Entry]] = {}
     books = [(document, validated(PriceBook, document, rates)) for document in documents]
@@ -286,14 +285,6 @@ def latest_day(text: str) -> date:
 def is_old(text: str, day: date) -> bool:
     """True if a price of a date is stale on a day."""
     return latest_day(text) < day - timedelta(days=365.25 / 12 * OLD_MONTHS)
-
-
-def is_to_come(text: str, day: date) -> bool:
-    """True if all of a date is after a day."""
-    if text == NO_DATE:
-        return False
-    year, month, first = (*map(int, text.split("-")), 1, 1)[:3]
-    return date(year, month, first) > day
 
 
 def today() -> date:

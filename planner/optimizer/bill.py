@@ -82,6 +82,7 @@ class Kernel:
         index: the row of each count: first the ``decided`` ones (offers, and the systems that each
             compute fabric joins), then all that follow.
         items: every item of the bill; ``places`` has the row of its units in place.
+        companions: row, row that it counts, and factor of each term of a companion.
     """
 
     def __init__(self, case: Case) -> None:
@@ -95,7 +96,14 @@ class Kernel:
         self.index = {name: place for place, name in enumerate(dict.fromkeys(names))}
         self.number = {item.id: number for number, item in enumerate(self.items)}
         self.quantities = [(each, self._placed(each.terms)) for each in companions.quantities]
-        self.companions = [(self.index[c.id], self._placed(c.terms)) for c in companions.items]
+        each = [
+            (self.index[c.id], term) for c in companions.items for term in self._placed(c.terms)
+        ]
+        self.companions = (
+            np.array([row for row, _ in each], dtype=np.int64),
+            np.array([place for _, (_, place) in each], dtype=np.int64),
+            np.array([factor for _, (factor, _) in each], dtype=float),
+        )
         self.places = np.array([self.index[item.id] for item in self.items], dtype=np.int64)
         orders = [
             (item.spare_share, item.installed, item.pack, -(-item.min_order // item.pack))
@@ -117,33 +125,27 @@ class Kernel:
 
     def dependents(self, bought: tuple[int, ...]) -> Dependents:
         """The counts that may differ from 0 where only some rows do."""
-        if bought not in self._dependents:
-            if len(self._dependents) == MOST_FOLLOWED:
-                self._dependents.clear()
-            self._dependents[bought] = self._followed(bought)
-        return self._dependents[bought]
-
-    def _followed(self, bought: tuple[int, ...]) -> Dependents:
+        if bought in self._dependents:
+            return self._dependents[bought]
         there, quantities = set(bought), list[tuple[Quantity, PlacedTerms]]()
         for quantity, terms in self.quantities:
             some = tuple(term for term in terms if term[1] in there)
             if some or not vanishes(quantity):
                 there.update(self.index[name] for name in _outputs(quantity))
                 quantities.append((quantity, terms if isinstance(quantity, Packed) else some))
-        companions = [
-            (row, tuple(t for t in terms if t[1] in there)) for row, terms in self.companions
-        ]
-        companions = [(row, terms) for row, terms in companions if terms]
-        rows = np.array([row for row, _ in companions], dtype=np.int64)
-        counted = sorted({place for _, terms in companions for _, place in terms})
-        factors = np.zeros((len(rows), len(counted)))
-        for number, (_, terms) in enumerate(companions):
-            for factor, place in terms:
-                factors[number, counted.index(place)] += factor
+        rows, counted, factors = self.companions
+        here = np.isin(counted, np.array(sorted(there), dtype=np.int64))
+        rows, row = np.unique(rows[here], return_inverse=True)
+        counted, place = np.unique(counted[here], return_inverse=True)
+        matrix = np.zeros((len(rows), len(counted)))
+        np.add.at(matrix, (row, place), factors[here])
         there.update(rows.tolist())
         items = [number for number, row in enumerate(self.places.tolist()) if row in there]
-        places = (np.array(each, dtype=np.int64) for each in (counted, items))
-        return Dependents(quantities, rows, next(places), factors, next(places))
+        found = Dependents(quantities, rows, counted, matrix, np.array(items, dtype=np.int64))
+        if len(self._dependents) == MOST_FOLLOWED:
+            self._dependents.clear()
+        self._dependents[bought] = found
+        return found
 
     def weights(self, figure: str) -> tuple[Numbers, Numbers]:
         """Share of a figure of one unit of each count in place, and of each item bought."""

@@ -410,8 +410,11 @@ def _none_of(expected: Numbers) -> Numbers:
 
 
 def _states(units: Units, counts: Numbers, replicas: Numbers) -> list[Numbers]:
-    """Sums over the units out, each state weighted by the time it takes; see
-    `availability.shrunk`."""
+    """Sums over the units out, each state weighted by the time it takes.
+
+    With j units out d(j) replicas run and only these fail, so p(j + 1)/p(j) is load d(j)/d(0) over
+    j + 1, whatever the law of the repair times is.
+    """
     load = units.load_each * max(1.0, float(replicas.max(initial=0.0)))
     states = math.ceil(load + TAIL * math.sqrt(load + 1.0)) + 12
     states = min(int(counts.max(initial=0.0)), states)

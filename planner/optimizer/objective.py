@@ -24,12 +24,12 @@ import numpy as np
 from planner.case import Case, Storage, System
 from planner.case.figures import SUMS
 from planner.case.items import Offer, Terms, ends
-from planner.case.model import Ceil, Companions, Quantity, Steps, Sum
+from planner.case.model import Ceil, Companions, ObjectiveName, Quantity, Steps, Sum
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.operate import Run, bought_write_gb_per_s
-from planner.optimizer.useful_work import PRICES
+from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES
 
 TIE_TOLERANCE = 1e-6
 """Plans that differ by no more of the objective count as equally good (docs/model.md)."""
@@ -222,6 +222,19 @@ def least_column(objective: str) -> str | None:
     if asked is None or asked.sense == "maximize" or objective in RATIOS:
         return None
     return asked.figure.name
+
+
+def for_work(case: Case) -> Case:
+    """A case that asks for most work, in the unit that its objective or floor counts."""
+    if case.objective in WORK_OBJECTIVES:
+        return case
+    counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
+    tokens = case.objective == "usd_per_million_tokens"
+    hours = case.objective == "usd_per_useful_gpu_hour"
+    name: ObjectiveName = "useful_gpus"
+    if tokens or (counted and not hours):
+        name = "goodput"
+    return replace(case, objective=name, indifference=0.0).billed_as(case)
 
 
 # Products that no plan needs, because another is as good in everything.

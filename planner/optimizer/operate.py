@@ -30,10 +30,9 @@ from planner.optimizer.bill import (
     stored,
     unmet_needs,
 )
-from planner.optimizer.goodput import kept_by_swaps
+from planner.optimizer.goodput import Shrunk, kept_by_swaps
 from planner.optimizer.useful_work import BestUse
-from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work, restarts_of
-from planner.sizing.availability import Restarts, Shrunk
+from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.sizing.two_levels import TwoLevels
 
@@ -161,14 +160,6 @@ def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     many = replace(use.at(each), stores=stores.at(np.tile(np.arange(count), some)))
     ran = single.work.run(many)
     return np.asarray(np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count).max(axis=0))
-
-
-def waiting_with(case: Case, run: Run, spares: int) -> float:
-    """The share of its work that a run loses to repairs with another number of spares."""
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
-    assert single is not None
-    use = replace(single.use, spares=np.array([spares]))
-    return float(single.work.run(use, interval_s=np.array([run.interval_s])).waiting[0])
 
 
 @dataclass(frozen=True)
@@ -354,15 +345,9 @@ def shrunk_of(case: Case, run: Run) -> Shrunk | None:
     repair = case.job.repair
     if repair is None or not repair.shrinks:
         return None
-    ((_, way),) = case.in_use(run.used, run.ways)
-    replicas = run.gpus // way.step_gpus, way.step_gpus, way.least_running
-    return repair.shrunk(way.spare_unit, run.spares, replicas, run.failures_per_gpu_day)
-
-
-def restarts(job: Job, run: Run) -> Restarts:
-    """The restarts of a job that goes on with fewer replicas."""
-    local = run.mode == "local" and job.levels is not None
-    return restarts_of(job, run.mode, run.local_drain_s if local else run.restore_s + run.drain_s)
+    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
+    assert single is not None
+    return single.work.shrunk(single.use)
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:
@@ -453,8 +438,7 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     for limit in of_group("target", "ratio"):
         yield limit.name, case.limits[limit.field]
     yield "replica_fits", run.replica_gpus
-    others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
-    yield "gpus_min", job.gpus_min if job.gpus_min > others else None
+    yield "gpus_min", job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None
     yield "gpus_max", job.gpus_max
     yield "restore_time", job.max_restore_s
     if run.mode == "sync":

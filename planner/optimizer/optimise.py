@@ -1,17 +1,23 @@
-"""The best plan of a problem with its certificate: calls of the search, and ties.
+"""The best plan of a problem with its certificate: calls of the search, ties, and sweeps.
 
 Of equally good plans the one is taken that costs least, then draws least, then has fewest units,
 then goes first by its names: each asked again, with what was found before held. ``prefer`` and
 ``indifference`` hold the objective less tightly.
+
+Scenarios of a sweep that differ only in limits on consumption are searched together. A plan that is
+found serves every scenario that it fits, and what no plan passes there holds wherever no limit is
+looser. So a few searches settle thousands, each with its certificate. With ties, each scenario has
+the plan that it has by itself: an answer holds wherever limits are no looser and every purchase
+fits that it follows from.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,22 +25,21 @@ from planner.case import Case
 from planner.case.bounds import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
-from planner.optimizer.bill import Counts, Numbers, Places
+from planner.limits import Limit
+from planner.optimizer.bill import TOLERANCE, Flags, Numbers, Places
 from planner.optimizer.objective import (
     LOGARITHMIC,
-    TCO,
     TIE_TOLERANCE,
     TIES,
     Columns,
-    floors,
+    for_work,
     least_column,
     measure,
     without_dominated,
 )
-from planner.optimizer.operate import Run, broken_limits, is_orderly, operate
-from planner.optimizer.search import Answer, Effort, Held, Point, Search, Worth
-from planner.optimizer.space import Boxes, Space
-from planner.optimizer.useful_work import WORK_OBJECTIVES
+from planner.optimizer.operate import Run
+from planner.optimizer.search import Answer, Effort, Hold, Point, Search, Worth, worth_of
+from planner.optimizer.space import Space
 from planner.optimizer.work import modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
@@ -42,6 +47,12 @@ CLOSE = 1e-7
 """Gap of the optimum before ties are broken, whatever the gap asked for."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
+FIRST, TOGETHER = 8, 64
+"""Scenarios that are searched together: at first, then twice as many each time, and at most."""
+KNOWN = 64
+"""Plans of other scenarios that a search with ties begins with."""
+NEAR = 0.5
+"""Share of the gap that a search leaves open: its proof serves others, too."""
 
 
 @dataclass(frozen=True)
@@ -116,64 +127,6 @@ def of_whole(whole: Case, run: Run | None) -> Run | None:
     return replace(run, units={**{offer.id: 0 for offer in whole.offers()}, **run.units})
 
 
-def worth_of(case: Case, columns: Columns) -> Worth:
-    """The objective of a case as a worth of purchases."""
-    if case.objective in WORK_OBJECTIVES:
-        return Worth("work")
-    if case.objective in RATIOS:
-        return Worth("ratio", columns.place(TCO))
-    if case.objective == "most_write":
-        return Worth("bought_write")
-    column = least_column(case.objective)
-    assert column is not None, case.objective
-    return Worth("least", columns.place(column))
-
-
-def for_work(case: Case) -> Case:
-    """A case that asks for most work, in the unit that its objective or floor counts."""
-    if case.objective in WORK_OBJECTIVES:
-        return case
-    counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
-    tokens = case.objective == "usd_per_million_tokens"
-    hours = case.objective == "usd_per_useful_gpu_hour"
-    name: Literal["goodput", "useful_gpus"] = "useful_gpus"
-    if tokens or (counted and not hours):
-        name = "goodput"
-    return replace(case, objective=name, indifference=0.0).billed_as(case)
-
-
-@dataclass
-class _Hold:
-    """Constraints on further plans, a column or entry for each scenario: limits on columns, and
-    worths; and the boxes that have them all, where these are known."""
-
-    limits: Numbers
-    held: list[Held] = field(default_factory=list)
-    begin: list[tuple[Space, Boxes]] | None = None
-
-    def keep(self, worth: Worth, values: Numbers, widths: Numbers) -> None:
-        """Hold a worth, less a width."""
-        if worth.kind == "least":
-            row = worth.column
-            self.limits[row] = np.minimum(self.limits[row], widths - values)
-        else:
-            self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
-
-    def copy(self) -> _Hold:
-        """Another that holds the same."""
-        return _Hold(self.limits.copy(), [*self.held], self.begin)
-
-    def at(self, some: Places) -> _Hold:
-        """The part of some scenarios."""
-        held, begin = [Held(worth, least[some]) for worth, least in self.held], None
-        if self.begin is not None:
-            place = np.full(self.limits.shape[1], -1, dtype=np.int64)
-            place[some] = np.arange(len(some))
-            moved = [(space, b._replace(owner=place[b.owner])) for space, b in self.begin]
-            begin = [(space, boxes.at(boxes.owner >= 0)) for space, boxes in moved]
-        return _Hold(self.limits[:, some], held, begin)
-
-
 @dataclass
 class Settled:
     """The answer of one scenario: the best found, and the plan taken of those as good.
@@ -198,8 +151,7 @@ class Settled:
     def take(self, answer: Answer) -> None:
         """Take a plan that is as good."""
         self.taken = answer
-        if answer.point is not None:
-            self.witnesses.append(answer.point)
+        self.witnesses += [answer.point] if answer.point is not None else []
 
 
 class Question:
@@ -219,10 +171,43 @@ class Question:
 
     def answer(self, known: Iterable[Run] = ()) -> Certificate:
         """The plan to take, with its certificate."""
-        (found,) = self.answers(self.columns.limits(self.case)[:, None], self.points(known))
-        if found.first.point is None:
-            return self._certificate("infeasible" if found.first.ended else "no_solution", found)
-        return self._certificate("unbounded" if found.endless else "optimal", found)
+        case = self.case
+        (found,) = self.answers(self.columns.limits(case)[:, None], self.points(known))
+        if found.first.point is None or found.endless:
+            status: Status = "infeasible" if found.first.ended else "no_solution"
+            status = "unbounded" if found.endless else status
+            return Certificate(status, None, None, None, None, self.boxes, 0.0, self.effort.late)
+        run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
+        of, sign = measure(case, case.objective), 1.0 if case.maximise else -1.0
+        value = of(run)
+        known_best = sign * max(sign * of(first), sign * value)
+        bound = known_best + sign * max(found.first.bound - found.first.value, 0.0)
+        gap = share(case, known_best, bound) if math.isfinite(bound) else None
+        return Certificate(
+            status="optimal" if gap is not None and gap <= self.gap + 1e-12 else "feasible",
+            operation=run,
+            value=value,
+            bound=None if gap is None else bound,
+            gap=gap,
+            iterations=self.boxes,
+            seconds=0.0,
+            late=self.effort.late,
+            best=known_best,
+            near_optimal_loss=share(case, known_best, value, -1.0),
+            untouched=None if found.untouched is None else found.untouched.operated(),
+            ties_cut=not found.complete,
+        )
+
+    def run_of(self, point: Point | None) -> Run:
+        """The operation of a purchase of the search.
+
+        Raises:
+            SolverError: it does not run.
+        """
+        run = None if point is None else point.operated()
+        if run is None:
+            raise SolverError("a purchase was counted on that cannot run")
+        return run
 
     def answers(self, limits: Numbers, known: Iterable[Point] = ()) -> list[Settled]:
         """An answer for each scenario.
@@ -231,28 +216,18 @@ class Question:
             limits: maximum of each column, a row each, a column for each scenario.
             known: purchases to begin with.
         """
-        hold = _Hold(limits.copy())
+        hold = Hold(limits.copy())
         # The proof goes further than is asked, so that ties hold the same value always.
         gap = min(self.gap / 20.0, CLOSE) if self.ties else self.gap / 20.0
-        keep = (
-            self._share_kept(max(self.case.near_optimal_loss, self.tolerance))
-            if self.ties
-            else None
-        )
-        found = [
-            Settled(first, first, witnesses=[] if first.point is None else [first.point])
-            for first in self._ask(self.worth, hold, known, gap, keep=keep)
-        ]
+        kept = self._share_kept(max(self.case.near_optimal_loss, self.tolerance))
+        first = self._ask(self.worth, hold, known, gap, keep=kept if self.ties else None)
+        found = [Settled(one, one, witnesses=[one.point] if one.point else []) for one in first]
         for one, column in zip(found, limits.T, strict=True):
             one.endless = one.first.point is not None and self.endless(one.first, column)
         some = [n for n, one in enumerate(found) if one.first.point and not one.endless]
         if self.ties and some:
             self._settle([found[n] for n in some], hold.at(np.array(some, dtype=np.int64)))
         return found
-
-    def _share_kept(self, share: float) -> float:
-        """The width below the best in which boxes are kept for plans a share below it."""
-        return (float(self._widths(np.ones(1), share)[0]) if self.logarithmic else share) * 1.001
 
     def _widths(self, values: Numbers, share: float) -> Numbers:
         """A share of the objective as widths at values of its worth."""
@@ -261,10 +236,18 @@ class Question:
         up = self.case.objective in RATIOS
         return np.full(len(values), math.log1p(share) if up else -math.log1p(-share))
 
+    def _share_kept(self, share: float) -> float:
+        """The width below the best in which boxes are kept for plans a share below it."""
+        return (float(self._widths(np.ones(1), share)[0]) if self.logarithmic else share) * 1.001
+
+    def _hold_objective(self, hold: Hold, found: Sequence[Settled], share: float) -> None:
+        values = _values(found)
+        hold.keep(self.worth, values, self._widths(values, share))
+
     def _ask(
         self,
         worth: Worth,
-        hold: _Hold,
+        hold: Hold,
         known: Iterable[Point],
         gap: float,
         *,
@@ -296,7 +279,7 @@ class Question:
 
     # Ties.
 
-    def _settle(self, found: Sequence[Settled], hold: _Hold) -> None:
+    def _settle(self, found: Sequence[Settled], hold: Hold) -> None:
         """Take for each scenario the plan to take of those as good as the best."""
         if self.case.near_optimal_loss > self.tolerance:
             self._find_cheapest(found, hold.copy())
@@ -304,29 +287,25 @@ class Question:
             self._prefer(found, hold)
         if not all(one.complete for one in found):
             return
-        share = max(self.tolerance, self.case.indifference)
-        values = _values(found)
-        hold.keep(self.worth, values, self._widths(values, share))
+        self._hold_objective(hold, found, max(self.tolerance, self.case.indifference))
         owned = self.case.indifference > 0.0 and any(o.installed for o in self.case.offers())
         for name in TIES:
             if self._is_asked(name):
                 continue
             if name == "units" and owned:  # at equal money and power what is owned works
                 self._stage(self.worth, hold, found, self.tolerance / 5)
-                values = _values(found)
-                hold.keep(self.worth, values, self._widths(values, self.tolerance))
+                self._hold_objective(hold, found, self.tolerance)
             whole = name == "units"
             worth = Worth("least", self.columns.place(name))
             self._stage(worth, hold, found, WHOLE if whole else self.tolerance / 5, not whole)
             if not all(one.complete for one in found):
                 return
-            values = _values(found)
             width = 0.0 if whole else self.tolerance
-            hold.keep(worth, values, width * np.abs(values))
+            hold.keep(worth, _values(found), width * np.abs(_values(found)))
         for place, one in enumerate(found):
             self._use_best(one, hold.at(np.array([place])))
 
-    def _use_best(self, one: Settled, hold: _Hold) -> None:
+    def _use_best(self, one: Settled, hold: Hold) -> None:
         """Take the same purchase in the mode and ways in which it does most work."""
         assert one.taken.point is not None
         search = Search(self.spaces, Worth("work"), hold.limits, 0.0, held=hold.held)
@@ -344,7 +323,7 @@ class Question:
     def _stage(
         self,
         worth: Worth,
-        hold: _Hold,
+        hold: Hold,
         found: Sequence[Settled],
         gap: float,
         relative: bool = True,
@@ -363,10 +342,9 @@ class Question:
             one.take(answer)
             one.complete &= answer.ended
 
-    def _find_cheapest(self, found: Sequence[Settled], hold: _Hold) -> None:
+    def _find_cheapest(self, found: Sequence[Settled], hold: Hold) -> None:
         """Take the cheapest of the plans that give nothing away: as good as the best found."""
-        values = _values(found)
-        hold.keep(self.worth, values, self._widths(values, self.tolerance))
+        self._hold_objective(hold, found, self.tolerance)
         if not self._is_asked("capex_usd"):
             worth = Worth("least", self.columns.place("capex_usd"))
             self._stage(worth, hold, found, self.tolerance / 5)
@@ -374,12 +352,10 @@ class Question:
             one.untouched = one.taken.point
             one.taken = one.first._replace(point=one.taken.point)
 
-    def _prefer(self, found: Sequence[Settled], hold: _Hold) -> None:
+    def _prefer(self, found: Sequence[Settled], hold: Hold) -> None:
         """Buy as little as ``within`` allows from vendors that are not preferred, and then the most
         of the objective."""
-        within = max(self.tolerance, self.case.policy.within)
-        values = _values(found)
-        hold.keep(self.worth, values, self._widths(values, within))
+        self._hold_objective(hold, found, max(self.tolerance, self.case.policy.within))
         least = Worth("least", self.columns.place("disliked"))
         in_hand = [one.taken for one in found]
         self._stage(least, hold, found, WHOLE, relative=False)
@@ -419,46 +395,6 @@ class Question:
                 return True
         return False
 
-    # The certificate.
-
-    def run_of(self, point: Point | None) -> Run:
-        """The operation of a purchase of the search.
-
-        Raises:
-            SolverError: it does not.
-        """
-        run = None if point is None else point.operated()
-        if run is None:
-            raise SolverError("a purchase was counted on that cannot run")
-        return run
-
-    def _certificate(self, status: Status, found: Settled) -> Certificate:
-        late = self.effort.late
-        if status not in ("optimal", "feasible"):
-            return Certificate(status, None, None, None, None, self.boxes, 0.0, late)
-        run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
-        of = measure(self.case, self.case.objective)
-        value, known = of(run), of(first)
-        known = max(known, value) if self.case.maximise else min(known, value)
-        sign = 1.0 if self.case.maximise else -1.0
-        proven = known + sign * max(found.first.bound - found.first.value, 0.0)
-        distance = share(self.case, known, proven) if math.isfinite(proven) else None
-        optimal = distance is not None and distance <= self.gap + 1e-12
-        return Certificate(
-            status="optimal" if optimal else "feasible",
-            operation=run,
-            value=value,
-            bound=None if distance is None else proven,
-            gap=distance,
-            iterations=self.boxes,
-            seconds=0.0,
-            late=late,
-            best=known,
-            near_optimal_loss=share(self.case, known, value, -1.0),
-            untouched=None if found.untouched is None else found.untouched.operated(),
-            ties_cut=not found.complete,
-        )
-
 
 def _values(found: Iterable[Settled]) -> Numbers:
     """The worth of the plans taken, in the last question."""
@@ -479,79 +415,187 @@ def share(case: Case, value: float, bound: float, sign: float = 1.0) -> float:
     return max(0.0, up * (bound - value)) / max(abs(value), 1e-12)
 
 
-# What no plan with some item passes, for many items at once.
+# All scenarios of a sweep at once.
 
 
-Bound = float | Literal["no plan"] | None
-"""As the search scales the objective; None where the search was cut short."""
+class SweepAnswer(NamedTuple):
+    """A scenario's answer: the plan to take, its score, and the bound of every plan's score.
 
-
-def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> dict[str, Bound]:
-    """Bound of the objective of plans with each item.
-
-    Args:
-        ids: GPU systems (which are then to be in use) and storage items.
-        gap: how close the values are to the best plan with the item, as a share.
-        effort: limits of work and time.
+    Scores are the objective as the search scales it, more of it is better; ``best`` is that of the
+    best plan known, and the plan is another where equally good plans are told apart.
+    ``certificate`` says what proved it: a "search" of this scenario, or what others proved
+    ("reused").
     """
-    names = list(ids)
-    found: dict[str, Bound] = dict.fromkeys(names, "no plan")
-    if effort.over:
-        return dict.fromkeys(names)
-    if not names or not case.systems or not case.storage:
-        return found
-    ask = Question(case, gap, effort, ties=False)
-    space = ask.spaces[0]
-    rows = {offer.id: row for row, offer in enumerate(space.offers)}
-    demands = np.zeros((len(space.offers), len(names)), dtype=np.int64)
-    for place, name in enumerate(names):
-        demands[rows[name], place] = space.first[rows[name]]
-    limits = np.tile(ask.columns.limits(case)[:, None], (1, len(names)))
-    search = Search(
-        ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
-    )
-    begin = [(space, _boxes_in_use(space, demands)) for space in ask.spaces]
-    sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
-    for name, answer in zip(names, search.run(begin=begin), strict=True):
-        run = None if answer.point is None else answer.point.operated()
-        if run is not None:
-            found[name] = of(run) + sign * (answer.bound - answer.value)
-        elif not answer.ended:
-            found[name] = None
-    return found
+
+    operation: Run | None
+    score: float
+    bound: float
+    certificate: Literal["search", "reused"]
+    endless: bool = False
+    best: float = -math.inf
 
 
-def _boxes_in_use(space: Space, demands: Counts) -> Boxes:
-    """Every purchase for each scenario, with the GPU systems in use that it demands."""
-    boxes = space.whole(np.arange(demands.shape[1]))
-    runs = np.zeros((space.first_store, len(space.work.teams)), dtype=bool)
-    for team, rows in enumerate(space.work.rows_of):
-        runs[rows, team] = True
-    asked = demands[: space.first_store, boxes.owner] > 0
-    return boxes.at(np.asarray((runs[:, boxes.team] | ~asked).all(axis=0)))
+@dataclass
+class Sweep:
+    """Scenarios of a case.
 
-
-# Whether a plan in hand is one of another problem, too: found by arithmetic.
-
-
-def fitted(case: Case, run: Run) -> Run | None:
-    """An operation at its best under a case; None where that refuses its purchase or use.
-
-    Args:
-        run: an operation of another case with the same products.
+    Attributes:
+        case: the case under limits that no scenario's are looser than.
+        limits: a row for each scenario, a column for each supply, in the unit of its row.
+        supplies: the limited sums.
+        gap: as a share of the objective.
+        time_limit_s: how long to work on one scenario.
+        ties: whether equally good plans are told apart, as where a scenario is solved by itself.
+        known: plans of similar cases to begin with, where ties are not told apart.
     """
-    ids = {offer.id for offer in case.offers()}
-    if any(count and name not in ids for name, count in run.units.items()):
-        return None
-    units = {name: run.units.get(name, 0) for name in ids}
-    if not is_orderly(case, units) or broken_limits(case, units, run.ways):
-        return None
-    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
-        return None
-    found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
-    if found is None or not floors(case)(found):
-        return None
-    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
-    if not all(held[name] for name in case.must_use):
-        return None
-    return replace(found, units=units)
+
+    case: Case
+    limits: Numbers
+    supplies: Sequence[Limit]
+    gap: float
+    time_limit_s: float | None = None
+    ties: bool = False
+    known: Sequence[Run] = ()
+
+    def answers(self) -> list[SweepAnswer]:
+        """An answer for each scenario, in order."""
+        case = without_dominated(self.case)
+        if not case.systems or not case.storage:
+            return [SweepAnswer(None, -math.inf, -math.inf, "search") for _ in self.limits]
+        self.question = Question(case, self.gap, Effort(), ties=self.ties)
+        self.sign, self.of = 1.0 if case.maximise else -1.0, measure(case, case.objective)
+        columns = self.question.columns
+        self.most = np.tile(columns.limits(case), (len(self.limits), 1))
+        for supply, column in zip(self.supplies, self.limits.T, strict=True):
+            self.most[:, columns.place(supply.figure)] = column
+        return self._answers_with_ties() if self.ties else self._answers_within_gap()
+
+    def _rounds(self, is_open: Callable[[], Flags]) -> Iterator[Places]:
+        """Yield scenarios to search together: spread over all that are open, the loosest first."""
+        loosest, count = self.most.max(axis=0), FIRST
+        limited = np.isfinite(loosest) & (loosest > 0)
+        share = self.most[:, limited] / loosest[limited]
+        order = np.argsort(-share.sum(axis=1), kind="stable")
+        while len(left := order[is_open()[order]]):
+            spread = np.linspace(0, len(left) - 1, min(count, len(left))).astype(np.int64)
+            some = left[np.unique(spread)]
+            limit = None if self.time_limit_s is None else self.time_limit_s * len(some)
+            self.question.effort = Effort.within(limit)
+            yield some
+            count = min(2 * count, TOGETHER)
+
+    def _fits(self, point: Point) -> Flags:
+        """Mask of scenarios whose limits a purchase fits."""
+        return np.asarray((point.corner.taken[:, 0] <= self.most * (1 + TOLERANCE)).all(axis=1))
+
+    # Each with the plan that it has by itself.
+
+    def _answers_with_ties(self) -> list[SweepAnswer]:
+        found: list[SweepAnswer | None] = [None] * len(self.most)
+        known: list[Point] = []
+        for some in self._rounds(lambda: np.array([one is None for one in found])):
+            settled = self.question.answers(self.most[some].T, known)
+            for place, one in zip(some.tolist(), settled, strict=True):
+                answer = found[place] = self._answer_of(one)
+                known += [one.first.point] if one.first.point else []
+                if answer.endless or not (one.first.ended and one.complete):
+                    continue
+                # It holds where limits are no looser and all that it follows from fits.
+                fits = (self.most <= self.most[place]).all(axis=1)
+                for point in one.witnesses:
+                    fits &= self._fits(point)
+                for other in np.flatnonzero(fits).tolist():
+                    found[other] = found[other] or answer._replace(certificate="reused")
+            known = known[-KNOWN:]
+        return [one for one in found if one is not None]
+
+    def _answer_of(self, settled: Settled) -> SweepAnswer:
+        first = settled.first
+        if first.point is None:
+            return SweepAnswer(None, -math.inf, first.bound, "search")
+        runs = [self.question.run_of(each.point) for each in (settled.taken, first)]
+        score, best = (self.sign * self.of(run) for run in runs)
+        bound = max(score, best) + max(first.bound - first.value, 0.0)
+        run = of_whole(self.case, runs[0])
+        return SweepAnswer(run, score, bound, "search", settled.endless, max(score, best))
+
+    # As few plans as are within the gap of all.
+
+    def _answers_within_gap(self) -> list[SweepAnswer]:
+        ask, count = self.question, len(self.most)
+        self.points: list[Point] = []
+        self.score, self.bound = np.full(count, -np.inf), np.full(count, np.inf)
+        self.best, worked = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=bool)
+        for point in ask.points(self.known):
+            self._take(point)
+        for some in self._rounds(lambda: (self.bound > self.score + self._width()) & ~worked):
+            worked[some] = True
+            limits, gap = self.most[some].T.copy(), self.gap * NEAR
+            search = Search(
+                ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=ask.effort
+            )
+            known = {int(place) for place in self.best[some] if place >= 0}
+            found = search.run(self.points[place] for place in sorted(known))
+            for place, answer in zip(some.tolist(), found, strict=True):
+                if answer.point is not None:
+                    self._take(answer.point)
+                tighter = (self.most <= self.most[place] * (1 + 1e-12)).all(axis=1)
+                self.bound[tighter] = np.minimum(self.bound[tighter], answer.bound)
+        few = self._few()
+        plans = {place: self._plan_of(self.points[place]) for place in {*few.tolist()} - {-1}}
+        answers = []
+        for row, place in enumerate(few.tolist()):
+            how: Literal["search", "reused"] = "search" if worked[row] else "reused"
+            bound = float(self.bound[row])
+            if place < 0:
+                answers.append(SweepAnswer(None, -math.inf, bound, how))
+                continue
+            run, score, endless = plans[place]
+            # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
+            proven = score + max(bound - self._value_of(self.points[place]), 0.0)
+            answers.append(SweepAnswer(run, score, proven, how, endless, score))
+        return answers
+
+    def _plan_of(self, point: Point) -> tuple[Run | None, float, bool]:
+        """The plan of a purchase, its score, and whether there is always a better one."""
+        ask, value, run = self.question, self._value_of(point), self.question.run_of(point)
+        endless = ask.endless(Answer(point, value, value, True), ask.columns.limits(ask.case))
+        return of_whole(self.case, run), self.sign * self.of(run), endless
+
+    def _width(self) -> Numbers:
+        if self.question.logarithmic:
+            return np.full(len(self.score), math.log1p(self.gap) * (1 - 1e-9))
+        known = np.where(np.isfinite(self.score), np.abs(self.score), 0.0)
+        return np.asarray(self.gap * np.maximum(known, 1e-9) * (1 - 1e-9))
+
+    def _take(self, point: Point) -> None:
+        value = self._value_of(point)
+        better = self._fits(point) & (self.score < value)
+        if better.any():
+            self.points.append(point)
+            self.score[better], self.best[better] = value, len(self.points) - 1
+
+    def _value_of(self, point: Point) -> float:
+        return float(self.question.worth.of(point.corner)[0])
+
+    def _few(self) -> Places:
+        """The point of each scenario, -1 for none: of few that together are good enough the
+        best that fits, so that looser limits never show less."""
+        if not self.points:
+            return self.best
+        value = np.array([self._value_of(point) for point in self.points])
+        fits = np.array([self._fits(point) for point in self.points])
+        floors = np.minimum(self.score, self.bound - self._width())
+        good = fits & (value[:, None] >= floors)
+        chosen, left = set[int](), self.best >= 0
+        for row in np.argsort(-self.score, kind="stable").tolist():
+            if left[row]:
+                some = np.flatnonzero(good[:, row])
+                best = int(some[np.argmax((good[some] & left).sum(axis=1))])
+                chosen.add(best)
+                left &= ~good[best]
+        if not chosen:
+            return self.best
+        few = np.array(sorted(chosen), dtype=np.int64)
+        worth = np.where(fits[few], value[few, None], -np.inf)
+        return np.where(self.best >= 0, few[np.argmax(worth, axis=0)], -1)

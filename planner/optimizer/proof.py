@@ -51,6 +51,8 @@ TIES = 1e-6
 NEAR = 1e-9
 """Slack of rows at a plan's own figures, against rounding."""
 ROUNDS = 60
+LARGE, RELAXED_ROUNDS = 1_000, 6
+"""Programs of more variables are solved in fractions first, so often."""
 AGREED = 3e-6
 """Share by which the values of program and search may differ."""
 WITHIN = 3e-7
@@ -151,6 +153,9 @@ class Stage:
                 raise SolverError(f"{text}, yet a plan has {known:,.9g}")
             return found
 
+        if self.program.problem.numVariables() > LARGE:  # tangents that save a long solve
+            relaxed = partial(solvers.solve, self.program.problem, relaxed=True)
+            self.settle(relaxed, whole=False, rounds=RELAXED_ROUNDS)
         found = self.settle(ask)
         if found.status == "limit":
             self.cut = True
@@ -168,9 +173,11 @@ class Stage:
             known=known,
         )
 
-    def settle(self, ask: Callable[[], Solved], *, whole: bool = True) -> Solved:
+    def settle(
+        self, ask: Callable[[], Solved], *, whole: bool = True, rounds: int = ROUNDS
+    ) -> Solved:
         """Ask again, with more rows, until a solution breaks none; "limit" after many rounds."""
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             found = ask()
             if found.status == "limit" or not found.values:
                 return found

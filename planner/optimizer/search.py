@@ -18,10 +18,12 @@ import numpy as np
 
 from planner.case.job import ROUNDING
 from planner.case.model import Case
+from planner.figures import RATIOS
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, stored
-from planner.optimizer.objective import LEAST_TCO_MUSD, floors
+from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, floors, least_column
 from planner.optimizer.operate import Run, best_division, operate
 from planner.optimizer.space import WRITE, Boxes, Corner, Space
+from planner.optimizer.useful_work import WORK_OBJECTIVES
 from planner.optimizer.work import Uses
 
 WORK_OF_BOX = 1.5e-3
@@ -163,11 +165,56 @@ class Worth(NamedTuple):
         return np.asarray(np.maximum(taken[self.column], LEAST_TCO_MUSD))
 
 
+def worth_of(case: Case, columns: Columns) -> Worth:
+    """The objective of a case as a worth of purchases."""
+    if case.objective in WORK_OBJECTIVES:
+        return Worth("work")
+    if case.objective in RATIOS:
+        return Worth("ratio", columns.place(TCO))
+    if case.objective == "most_write":
+        return Worth("bought_write")
+    column = least_column(case.objective)
+    assert column is not None, case.objective
+    return Worth("least", columns.place(column))
+
+
 class Held(NamedTuple):
     """A worth that no purchase may fall below: a floor for each scenario."""
 
     worth: Worth
     least: Numbers
+
+
+@dataclass
+class Hold:
+    """Constraints on further plans, a column or entry for each scenario: limits on columns, and
+    worths; and the boxes that have them all, where these are known."""
+
+    limits: Numbers
+    held: list[Held] = field(default_factory=list)
+    begin: list[tuple[Space, Boxes]] | None = None
+
+    def keep(self, worth: Worth, values: Numbers, widths: Numbers) -> None:
+        """Hold a worth, less a width."""
+        if worth.kind == "least":
+            row = worth.column
+            self.limits[row] = np.minimum(self.limits[row], widths - values)
+        else:
+            self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
+
+    def copy(self) -> Hold:
+        """Another that holds the same."""
+        return Hold(self.limits.copy(), [*self.held], self.begin)
+
+    def at(self, some: Places) -> Hold:
+        """The part of some scenarios."""
+        held, begin = [Held(worth, least[some]) for worth, least in self.held], None
+        if self.begin is not None:
+            place = np.full(self.limits.shape[1], -1, dtype=np.int64)
+            place[some] = np.arange(len(some))
+            moved = [(space, b._replace(owner=place[b.owner])) for space, b in self.begin]
+            begin = [(space, boxes.at(boxes.owner >= 0)) for space, boxes in moved]
+        return Hold(self.limits[:, some], held, begin)
 
 
 class Point(NamedTuple):

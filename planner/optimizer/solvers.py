@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import highspy
@@ -75,7 +74,6 @@ def solve(
     relaxed: bool = False,
     known: float | None = None,
     start: Mapping[str, float] | None = None,
-    same: Mapping[str, str] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
@@ -90,7 +88,6 @@ def solve(
         known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
-        same: variables that have the value of another one, by name; CBC does without.
         stop: whether to end as at a time limit, asked again and again by HiGHS.
 
     Raises:
@@ -101,7 +98,7 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start, same or {}, stop)
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start, stop)
     return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
 
 
@@ -113,7 +110,6 @@ class _Asked(NamedTuple):
     relaxed: bool
     known: float | None
     start: Mapping[str, float] | None = None
-    same: Mapping[str, str] = MappingProxyType({})
     stop: Callable[[], bool] | None = None
 
 
@@ -193,7 +189,7 @@ STOPPED = (
 
 
 def _highs(problem: Any, asked: _Asked) -> Solved:
-    variables = [v for v in problem.variables() if v.name not in asked.same]
+    variables = problem.variables()
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
@@ -234,8 +230,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
     """A PuLP problem as HiGHS takes it, and the scale of its objective."""
-    column_of = {variable.name: column for column, variable in enumerate(variables)}
-    index = {v: column_of[asked.same.get(v.name, v.name)] for v in problem.variables()}
+    index = {variable: column for column, variable in enumerate(variables)}
     costs = np.zeros(len(variables))
     for variable, factor in problem.objective.items():
         costs[index[variable]] += factor
@@ -255,12 +250,8 @@ def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, flo
     starts, columns, factors = [0], list[int](), list[float]()
     rows = problem.constraints()
     for row in rows:
-        terms: dict[int, float] = {}
-        for variable, factor in row.items():
-            column = index[variable]
-            terms[column] = terms.get(column, 0.0) + factor
-        columns += terms.keys()
-        factors += terms.values()
+        columns += [index[variable] for variable in row]
+        factors += row.values()
         starts.append(len(columns))
     lows = [_end(row.getLb(), -1) for row in rows]
     highs = [_end(row.getUb(), 1) for row in rows]
@@ -291,7 +282,6 @@ def _read(highs: Any, status: Status, variables: list[Any], asked: _Asked, scale
         return Solved(status, bound=proven)
     found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
     values = {v.name: value for v, value in zip(variables, found.tolist(), strict=True)}
-    values |= {name: values[other] for name, other in asked.same.items()}
     return Solved(status, info.objective_function_value / scale, proven, values)
 
 

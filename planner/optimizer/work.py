@@ -403,9 +403,17 @@ class Work:
 
     def restarts(self) -> Restarts:
         """The restarts of a job that goes on with fewer replicas, without reading back."""
-        return restarts_of(self.case.job, self.mode, 0.0)
+        job, repair = self.case.job, self.case.job.repair
+        levels, restart_s = job.levels, job.restart_s
+        assert repair is not None
+        grow_s = restart_s
+        after_failures: tuple[tuple[float, float], ...] = ((1.0, restart_s),)
+        if self.mode == "local" and levels is not None:
+            far, grow_s = levels.remote_share, levels.local_restart_s
+            after_failures = (1.0 - far, grow_s), (far, restart_s)
+        return Restarts(repair.hardware_share, repair.repair_s, after_failures, grow_s)
 
-    def _shrunk(self, use: Uses) -> Shrunk:
+    def shrunk(self, use: Uses) -> Shrunk:
         """The averages over the units out of jobs that go on with fewer replicas."""
         repair, parts, places, how = self.case.job.repair, [], [], self.restarts()
         assert repair is not None
@@ -459,7 +467,7 @@ class Work:
     ) -> tuple[Numbers, Numbers, Numbers, Numbers, Flags]:
         """The goodput without units out, the share lost to these, the best interval or the
         given one, the MTTI that work sees, and where there is an interval."""
-        rule, repair, shrunk = self.case.job.interval, self.case.job.repair, self._shrunk(use)
+        rule, repair, shrunk = self.case.job.interval, self.case.job.repair, self.shrunk(use)
         assert repair is not None
         failing = np.maximum(shrunk.failing, 1e-300)
         seen, rests = mtti / failing, shrunk.resting / failing
@@ -507,17 +515,6 @@ MOST_SPARED = 0.75
 a third or more of what ran goes on, or the job waits."""
 RISING = 1e-4
 """The share of more GPUs that is looked at to see whether they would do more."""
-
-
-def restarts_of(job: Job, mode: Mode, more_s: float) -> Restarts:
-    """The restarts of a job that goes on with fewer replicas; one with more takes so much more."""
-    repair, levels = job.repair, job.levels
-    assert repair is not None
-    share, repair_s, restart_s = repair.hardware_share, repair.repair_s, job.restart_s
-    if mode != "local" or levels is None:
-        return Restarts(share, repair_s, ((1.0, restart_s),), restart_s, more_s)
-    far, near_s = levels.remote_share, levels.local_restart_s
-    return Restarts(share, repair_s, ((1.0 - far, near_s), (far, restart_s)), near_s, more_s)
 
 
 def systems_in_use(job: Job, systems: Counts) -> Counts:

@@ -25,9 +25,7 @@ from planner.schema.operation import (
     WayPlan,
 )
 from planner.sizing import goodput, two_levels
-from planner.sizing.availability import units_out
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
-from planner.sizing.facility import HOURS_PER_YEAR
 
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
@@ -213,12 +211,6 @@ def _repair(case: Case, run: Run) -> Repair | None:
         return None
     way = case.in_use(run.used, run.ways)[0][1]
     unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
-    gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
-    shrunk = operate.shrunk_of(case, run)
-    out = None if unit.in_rack else units_out(run.spares, load)
-    if shrunk is not None:
-        out = shrunk.units_out
-    kept_gpus = run.useful_gpus / (1.0 - run.waiting)
     return Repair(
         unit=unit.name,
         unit_gpus=unit.gpus,
@@ -230,30 +222,19 @@ def _repair(case: Case, run: Run) -> Repair | None:
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - run.waiting,
-        units_out=out,
-        waiting_h_per_year=HOURS_PER_YEAR * run.waiting,
-        next_spare_gpus=None if unit.in_rack else kept_gpus * gained,
         shrunk=_shrunk(case, run, way),
     )
 
 
 def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
     """Operation with fewer replicas; None where the job waits."""
-    repair = case.job.repair
-    shrunk = operate.shrunk_of(case, run)
-    if shrunk is None or repair is None:
+    found = operate.shrunk_of(case, run)
+    if found is None:
         return None
-    restarts = operate.restarts(case.job, run)
-    planned = shrunk.planned(restarts, run.interval_s, run.mtti_s)
     return ShrunkPlan(
-        running=1.0 - shrunk.idle,
-        failing=shrunk.failing,
+        running=float(found.running[0]),
+        failing=float(found.failing[0]),
         least_replicas=way.least_running,
-        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
-        restart_s=restarts.grow_s + restarts.more_s,
-        short_h_per_year=shrunk.short * HOURS_PER_YEAR,
-        stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
-        late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
     )
 
 
@@ -333,7 +314,6 @@ def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row = choice.point, choice.measured
     item = inputs.item(system.id)
-    curve = None if point.source is None else _title(inputs, item, point.source)
     return WayPlan(
         id=choice.id_of(item, inputs.problem.job),
         gpu_type=system.id,
@@ -341,13 +321,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_cap=point.gpu_cap,
         power_share=point.power,
         throughput=point.throughput,
-        curve=curve,
         rate_tflops=None if row is None else row.rate_tflops,
-        rate_low_tflops=None if row is None else row.low_tflops,
-        rate_high_tflops=None if row is None else row.high_tflops,
         rate_gpus=None if row is None else row.gpus,
-        rate_source=None if row is None else _title(inputs, item, row.source),
-        rate_note=None if row is None else row.note,
         **_parallelism(item, inputs.problem.job, choice),
     )
 

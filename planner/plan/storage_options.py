@@ -15,11 +15,11 @@ from planner.case.figures import discount, support_factor, support_usd_per_year,
 from planner.case.job import write_needed_gb_per_s
 from planner.figures import RATIOS
 from planner.inputs import Inputs
+from planner.optimizer.alternatives import OtherStorage
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure, natural, without_dominated, work_paid
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, of_whole
-from planner.optimizer.other_storage import OtherStorage
 from planner.plan import assemble
 from planner.schema.catalog import Item
 from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions

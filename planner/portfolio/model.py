@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pulp import lpSum
 
 from planner.case.job import ROUNDING
+from planner.case.model import Steps
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
@@ -48,6 +49,7 @@ class Run:
     endured: Expression | None
     work: Expression
     least: float
+    fewest_gpus: float
     most: Point
 
     def point(self, values: Mapping[str, float]) -> tuple[float, Point]:
@@ -74,6 +76,7 @@ class Program(Purchases):
         self.placed: dict[tuple[Column, int], Expression] = {}
         self.assignment()
         self.types_in_use()
+        self.fabrics_in_use()
         for column in instance.columns:
             if isinstance(column, TrainingColumn):
                 self.runs += [self._run(column, p) for p in instance.window(column.job)]
@@ -133,19 +136,36 @@ class Program(Purchases):
                     most = float(place.tops[sku] * len(new)) * lpSum([*runs])
                     self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
 
+    def fabrics_in_use(self) -> None:
+        """Add any fabric >= y: systems that a job runs on have a fabric of some size.
+
+        Every plan passes them; a program with fractions would have a share of a large one.
+        """
+        jobs: dict[tuple[str, int, int, str], list[Expression]] = {}
+        for (column, period), placed in self.placed.items():
+            for quantity in self.instance.places[column.site].case.companions.quantities:
+                known = isinstance(quantity, Steps) and quantity.name + ".any" in quantity.outputs
+                if known and column.system.id in [name for _, name in quantity.terms]:
+                    key = quantity.name, column.site, period, str(column.job)
+                    jobs.setdefault(key, []).append(placed)
+        for (name, at, period, job), placed in jobs.items():
+            some = self.counts[at, period][f"{name}.any"]
+            self.row(f"fabric.{at}.{name}.{job}@{period}", some - lpSum(placed) >= 0.0)
+
     def _run(self, column: TrainingColumn, period: int) -> Run:
         work, way, case = column.work, column.way, column.case
         place, job = self.instance.places[column.site], case.job
         runs = self.placed[column, period]
         name, top = f"{column.name}@{period}", float(place.tops[column.system.id])
-        low, high = work.gpus_range
+        step, (low, high) = float(way.step_gpus), work.gpus_range
+        low = step * math.ceil(max(low, self._floor_gpus(column)) / step - ROUNDING)
         most = min(high, top * way.usable_gpus)
         systems = self.whole(f"v.{name}", top)
         self.row(f"v.{name}", systems - top * runs <= 0.0)
         gpus: Expression = float(way.usable_gpus) * systems
         if job.whole_replicas:
-            replicas = self.whole(f"replicas.{name}", most // way.step_gpus)
-            held = float(way.step_gpus) * replicas
+            replicas = self.whole(f"replicas.{name}", most // step)
+            held = step * replicas
             self.row(f"replicas.{name}", held - gpus <= 0.0)
             self.row(f"fewest.{name}", gpus - held - float(way.usable_gpus - 1) * runs <= 0.0)
             self.row(f"no_replicas.{name}", held - most * runs <= 0.0)
@@ -167,7 +187,17 @@ class Program(Purchases):
         point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
         if endured is not None:
             point = point._replace(endured=max(endured.upBound, 1e-9))
-        return Run(column, period, runs, systems, gpus, write, read, endured, useful, least, point)
+        return Run(
+            column, period, runs, systems, gpus, write, read, endured, useful, least, low, point
+        )
+
+    def _floor_gpus(self, column: TrainingColumn) -> float:
+        """The fewest GPUs that reach the job's floor on useful work without any loss."""
+        asked = self.portfolio.jobs[column.job]
+        assert isinstance(asked, TrainingJob)
+        rate = column.work.pflops_per_gpu(1.0)
+        known = rate > 0.0 and self.moved is None and not self.elastic
+        return (asked.min_useful_pflops or 0.0) / rate if known else 0.0
 
     def _demand(
         self,

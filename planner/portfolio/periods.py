@@ -1,12 +1,10 @@
-"""Programs with fewer periods: equal periods give plans, averaged periods give bounds.
+"""A program with fewer periods, whose optimum bounds that of the whole program.
 
-Between two starts of a block of periods no job, limit or item begins or ends. A plan may change
-there all the same: prices fall. So the program in which all periods of a block are equal has plans
-of the whole program, and no bound of it. Its counterpart sums the rows of each block: of any plan
-the sums of systems in use, shares and work over a block meet the summed rows, and, because useful
-work is concave, the tangents as well. Purchases keep their periods and whole numbers; units that
-depend on purchases are counted at the end of each block, where they are most. The optimum of that
-program passes no plan of the whole one.
+Between two starts of a block of periods no job, limit or item begins or ends. Its program sums the
+rows of each block: of any plan the sums of systems in use, shares and work over a block meet the
+summed rows, and, because useful work is concave, the tangents as well. Purchases keep their periods
+and whole numbers; units that depend on purchases are counted at the end of each block, where they
+are most. The optimum of that program passes no plan of the whole one.
 """
 
 from __future__ import annotations
@@ -17,14 +15,12 @@ from typing import Any
 
 from pulp import LpAffineExpression, LpContinuous, LpInteger, LpMinimize, LpProblem
 
-from planner.portfolio.model import Program
+from planner.portfolio.model import Program, Run
 
 KEPT = frozenset({"new", "old", "some", "buy", "ordered", "spares", "moved", "y"})
 """Variables of single periods."""
 OF_JOBS = frozenset({"v", "replicas", "hot", "b", "r", "e", "u"})
 WHOLE = frozenset({"v", "replicas", "hot"})
-AT_START = frozenset({"new", "buy", "ordered", "moved"})
-"""What happens at the start of a block alone where its periods are equal."""
 
 
 def kind_of(variable: Any) -> str:
@@ -48,23 +44,6 @@ def block_starts(program: Program) -> tuple[int, ...]:
     return tuple(sorted(starts & {*instance.periods}))
 
 
-def equal_periods(program: Program, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
-    """Variables fixed at 0, and equal ones, that make the periods of each block equal."""
-    fixed, same = [], {}
-    for variable in program.problem.variables():
-        base, period = _split(variable.name)
-        if period is None:
-            continue
-        start = _start(starts, period)
-        if start == period:
-            continue
-        if kind_of(variable) in AT_START:
-            fixed.append(variable)
-        else:
-            same[variable.name] = f"{base}@{start}"
-    return fixed, same
-
-
 class Averaged:
     """The program with the rows of each block of periods summed; to be minimised.
 
@@ -79,25 +58,35 @@ class Averaged:
         self.money = money
         self.problem = LpProblem("averaged", LpMinimize)
         self.whole, self.starts, self.rows = program.problem, starts, 0
+        self.most: list[tuple[str, Any, float]] = []
         ends = [*starts[1:], len(program.periods)]
         self.ends = dict(zip(starts, ends, strict=True))
         self.known: dict[str, Any] = {}
+        self._add_rows()
+        for run in program.runs:
+            if run.period + 1 in self.ends.values():
+                self._hold_whole(program, run)
+        goal = self._terms([self.whole.objective], least=True) or {}
+        constant = self.whole.objective.constant
+        self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)
+
+    def _add_rows(self) -> None:
+        """Add the rows of single purchases, those at the ends of blocks, and sums over blocks."""
         blocks: dict[tuple[str, int], list[Any]] = {}
         tangents: dict[tuple[tuple[str, float], ...], Any] = {}
         for row in self.whole.constraints():
             base, _ = _split(row.name)
             periods = {int(_split(v.name)[1] or 0) for v in row if _is_summed(v)}
-            if not periods:
-                self._add({self._own(v): c for v, c in row.items()}, row.getLb(), row.getUb())
-            elif len(periods) > 1:
+            if len(periods) > 1:
                 self._sum([row])
             elif base.startswith("tangent."):
                 tangents[tuple((self._of_block(v).name, c) for v, c in row.items())] = row
             else:
-                (period,) = periods
-                start = _start(starts, period)
-                blocks.setdefault((base, start), []).append(row)
-                if period == self.ends[start] - 1 and not _of_jobs(row):
+                period = max(periods, default=-1)
+                if periods:
+                    blocks.setdefault((base, _start(self.starts, period)), []).append(row)
+                at_end = period + 1 in self.ends.values() and not _of_jobs(row)
+                if at_end or not periods:
                     self._add({self._own(v): c for v, c in row.items()}, row.getLb(), row.getUb())
         for row in tangents.values():
             terms = {self._of_block(v): c / self._length(v) for v, c in row.items()}
@@ -105,11 +94,31 @@ class Averaged:
         for (_, start), rows in blocks.items():
             whole = len(rows) == self.ends[start] - start
             for together in [rows] if whole else [[row] for row in rows]:
-                if money or _of_jobs(together[0]):
+                if self.money or _of_jobs(together[0]):
                     self._sum(together)
-        goal = self._terms([self.whole.objective], least=True) or {}
-        constant = self.whole.objective.constant
-        self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)
+
+    def _hold_whole(self, program: Program, run: Run) -> None:
+        """GPUs of a block <= periods x those of whole units that are in place at its end.
+
+        Other jobs have their fewest GPUs there at least.
+        """
+        column, way = run.column, run.column.way
+        here = column.site, column.system.id, run.period
+        if here in program.old:
+            return
+        terms = {self._own(v): -c * way.usable_gpus for v, c in program.units[here].items()}
+        for other in program.runs:
+            there, job = (other.column.site, other.column.system.id, other.period), other.column.job
+            if there == here and job != column.job and not program.portfolio.jobs[job].moves:
+                fewest = math.ceil(other.fewest_gpus / other.column.way.usable_gpus)
+                placed = self._own(other.runs)
+                terms[placed] = terms.get(placed, 0.0) + fewest * way.usable_gpus
+        name, step = f"most.{column.name}@{run.period}", float(way.step_gpus)
+        most = self.problem.add_variable(name, 0.0, None, LpInteger)
+        self._add(terms | {most: step}, None, float(way.usable_gpus) * program.units[here].constant)
+        ((used, each),) = run.gpus.items()
+        self._add({self._of_block(used): each, most: -step * self._length(used)}, None, 0.0)
+        self.most.append((name, self._of_block(used).name, each / (step * self._length(used))))
 
     def values(self, found: Mapping[str, float]) -> dict[str, float]:
         """The values of the whole program's variables, sums spread evenly over their blocks."""
@@ -127,7 +136,8 @@ class Averaged:
             if _is_summed(variable):
                 name = self._of_block(variable).name
                 found[name] = found.get(name, 0.0) + values.get(variable.name, 0.0)
-        return found
+        most = {name: math.ceil(share * found[used] - 1e-6) for name, used, share in self.most}
+        return found | most
 
     def _own(self, variable: Any) -> Any:
         name = variable.name
@@ -221,4 +231,4 @@ def _of_jobs(row: Any) -> bool:
     return any(kind_of(variable) in OF_JOBS for variable in row)
 
 
-__all__ = ["Averaged", "block_starts", "equal_periods", "kind_of"]
+__all__ = ["Averaged", "block_starts", "kind_of"]

@@ -1,7 +1,7 @@
 """The search for the best plan of a portfolio: rounds of its integer program, and a bound.
 
 Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
-adding tangents until useful work is not overstated. Large problems begin with a plan of few
+adding tangents until useful work is not overstated. Large problems begin with a bound by averaged
 periods. Priority classes are solved in order; last, the cheapest plan within the tolerance.
 """
 
@@ -22,12 +22,12 @@ from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
 from planner.portfolio.inputs import Instance
 from planner.portfolio.model import Program, Run
-from planner.portfolio.periods import Averaged, block_starts, equal_periods, kind_of
+from planner.portfolio.periods import Averaged, block_starts, kind_of
 
 GAP = 1e-6
 """Gap to which a small problem is solved."""
 LARGE = 400
-"""From this number of whole numbers on a problem is large: a plan of few periods comes first."""
+"""From this number of whole numbers on a problem is large: averaged periods come first."""
 LARGE_GAP = 0.005
 """Gap to which a large problem is solved, unless another is asked for."""
 FINE = 1e-4
@@ -40,19 +40,20 @@ MET = 1e-7
 FOR_WORK, FOR_THE_END = 0.75, 0.08
 """Shares of a time limit for the most work, and for shares and order dates; the rest is for the
 cheapest plan."""
-MOST_CPU_S = 90.0
+MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
-MOST_BLOCKS, FEW_BLOCKS = 0.75, 0.5
-"""Equal periods are tried where so large a share of all periods are starts, at most; averaged ones
-with fewer, as they save too little of the program otherwise."""
+FEW_BLOCKS = 0.5
+"""Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_BLOCKS, FOR_AVERAGES, FOR_MENDING = 0.25, 0.6, 0.1
-"""Shares of the time left for plans of equal periods each, for the bound by averaged periods, and
-to mend a plan."""
+FOR_AVERAGES, FOR_MONEY = 0.6, 0.3
+"""Share of the time left for a bound by averaged periods; where money is least the first ends
+sooner, as tangents at its plan lift the next one."""
+FOR_COUNTS, FOR_MENDING = 0.4, 0.1
+"""Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
 PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 """First tangents of each job and period, as shares of the most GPUs and bandwidth."""
@@ -95,7 +96,7 @@ class Search:
         program: the integer program, to which tangents are added.
         solver: HiGHS, or CBC as a cross-check.
         gap: where to stop, as a share; by default by the size of the problem.
-        time_limit_s: how long to search; None: a large problem for `MOST_CPU_S` of the processor.
+        time_limit_s: how long to search; None: a large one for `MOST_CPU_S` of the processor.
         cancelled: whether to stop now.
     """
 
@@ -114,7 +115,10 @@ class Search:
         self.gap = gap if gap is not None else LARGE_GAP if self.large else GAP
         by_cpu = time_limit_s is None and self.large and solver == "highs"
         self.clock = time.thread_time if by_cpu else time.monotonic
-        limit_s = MOST_CPU_S if by_cpu else math.inf if time_limit_s is None else time_limit_s
+        limit_s = math.inf if time_limit_s is None else time_limit_s
+        if by_cpu:
+            least = program.portfolio.objective.minimize is not None
+            limit_s = MOST_CPU_S_FOR_MONEY if least else MOST_CPU_S
         self.deadline = self.clock() + limit_s
         self.rounds = 0
         self._first_tangents()
@@ -185,15 +189,16 @@ class Search:
             self._take(found, goal, dict(start), least=least)
         self.program.ask_for(goal, maximise=False)
         starts = block_starts(self.program)
-        if self.large and not start and len(starts) <= MOST_BLOCKS * len(self.program.periods):
-            self._coarse(found, goal, starts, least=least)
-            if len(starts) <= FEW_BLOCKS * len(self.program.periods):
-                self._average(found, goal, starts, least=least)
+        few = len(starts) <= FEW_BLOCKS * len(self.program.periods)
+        if self.large and not start and few:
+            self._average(found, goal, starts, least=least)
         if found.infeasible or found.gap <= self.gap:
             return found
-        if not self._relaxed(found, 3 if found.values else RELAXED):
+        bound = self._relaxed(3 if found.values else RELAXED)
+        if bound is None:
             found.infeasible = not found.values
             return found
+        found.bound = max(found.bound, bound)
         for _ in range(ROUNDS):
             if found.gap <= self.gap or found.infeasible or self._late():
                 break
@@ -201,73 +206,58 @@ class Search:
                 break
         return found
 
-    def _coarse(
-        self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
-    ) -> None:
-        """Find a plan of equal periods: few change, which leaves a small program."""
-        fixed, same = equal_periods(self.program, starts)
-        with self._fixed(dict.fromkeys(fixed, 0.0)):
-            if self._relaxed(found, RELAXED, same):
-                solved = self._solve_with_margin(same, least=least)
-                self._take(found, goal, solved.values, least=least)
-
     def _average(
         self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
     ) -> None:
-        """Find a bound by averaged periods, and a plan with its purchases or who runs where."""
+        """Find a bound by averaged periods, and plans of who runs where in its solution.
+
+        The plans add tangents where systems and shares of plans are, which lift the next bound.
+        """
         program = self.program
         money = least or program.portfolio.budget.tco_usd is not None
-        for _ in range(RELAXED):
-            averaged = Averaged(program, starts, money=money)
-            solved = self._ask(averaged.problem, relaxed=True)
-            if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
-                break
-        start = averaged.start(found.values) if found.values else None
-        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES, start=start)
-        found.infeasible = solved.status == "infeasible" and not found.values
-        if solved.bound is not None:
-            found.bound = max(found.bound, solved.bound)
-        if not solved.values or found.gap <= self.gap:
-            return
-        values = averaged.values(solved.values)
-        for kept in ([*self.skeleton, *program.new.values()], self.skeleton):
-            with self._fixed({v: values[v.name] for v in kept}):
-                self._relaxed(found, 3, {})
-                again = self._solve_with_margin(least=least)
-            if again.values:
-                self._take(found, goal, again.values, least=least)
-                break
+        for share in (FOR_MONEY if money else FOR_AVERAGES, FOR_AVERAGES):
+            for _ in range(RELAXED):
+                averaged = Averaged(program, starts, money=money)
+                solved = self._ask(averaged.problem, relaxed=True)
+                if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
+                    break
+            start = averaged.start(found.values) if found.values else None
+            solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=share, start=start)
+            found.infeasible = solved.status == "infeasible" and not found.values
+            if solved.bound is not None:
+                found.bound = max(found.bound, solved.bound)
+            if not solved.values or found.gap <= self.gap:
+                return
+            values = averaged.values(solved.values)
+            with self._fixed({v: values[v.name] for v in self.skeleton}):
+                self._relaxed(RELAXED)
+                solved = self._solve_with_margin(least=least, share=FOR_COUNTS)
+            self._take(found, goal, solved.values, least=least)
+            if found.gap <= self.gap:
+                return
 
-    def _solve_with_margin(
-        self,
-        same: Mapping[str, str] | None = None,
-        *,
-        least: bool,
-        share: float = FOR_BLOCKS,
-    ) -> Solved:
+    def _solve_with_margin(self, *, least: bool, share: float) -> Solved:
         """Solve the program with floors passed by a margin where money is least."""
         margin = MARGIN if least else 0.0
         self._fix_slack(margin, margin)
-        solved = self._ask(gap=self.gap * 0.6, share=share, same=same)
+        solved = self._ask(gap=self.gap * 0.6, share=share)
         self._fix_slack(0.0, 0.0)
         if solved.values:
             self._tighten(solved.values)
         return solved
 
-    def _relaxed(self, found: Found, rounds: int, same: Mapping[str, str] | None = None) -> bool:
-        """Add tangents to the program without whole numbers; return whether it has a solution.
-
-        Its final value is a bound, unless periods are held equal.
-        """
+    def _relaxed(self, rounds: int) -> float | None:
+        """Add tangents to the program without whole numbers; its final value, None without any."""
+        bound: float | None = -math.inf
         for _ in range(rounds):
-            solved = self._ask(relaxed=True, same=same)
+            solved = self._ask(relaxed=True)
             if solved.status == "infeasible":
-                return False
-            if solved.status == "optimal" and same is None and solved.objective is not None:
-                found.bound = max(found.bound, solved.objective)
+                return None
+            if solved.status == "optimal" and solved.objective is not None:
+                bound = solved.objective
             if not solved.values or self._tighten(solved.values) < 1e-3:
                 break
-        return True
+        return bound
 
     def _round(self, found: Found, goal: Expression, *, least: bool) -> bool:
         """Solve the program; return whether to go on."""
@@ -393,7 +383,6 @@ class Search:
         gap: float = 1e-9,
         share: float = 1.0,
         start: Mapping[str, float] | None = None,
-        same: Mapping[str, str] | None = None,
     ) -> Solved:
         """Solve the program for its last objective, within a share of the time left."""
         ends = self._until(share)
@@ -404,7 +393,6 @@ class Search:
             time_limit_s=self._limit_s(ends),
             relaxed=relaxed,
             start=start,
-            same=same,
             stop=lambda: self.cancelled() or self.clock() >= ends,
         )
 

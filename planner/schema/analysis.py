@@ -245,17 +245,6 @@ class FrontierPoint(Record):
     binding: tuple[str, ...]
 
 
-class FrontierMark(Record):
-    """A storage rule and its best plan with the least storage; without one ``reason`` says why."""
-
-    name: str
-    label: str
-    x: InX | None = None
-    y: InY | None = None
-    bound: InY | None = None
-    reason: str = ""
-
-
 class Frontier(Study):
     """Pareto frontier of useful work; ``knee`` and ``best`` are places in ``points``."""
 
@@ -269,7 +258,6 @@ class Frontier(Study):
     points: tuple[FrontierPoint, ...]
     knee: int | None = None
     best: int | None = None
-    marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 
 

@@ -223,7 +223,6 @@ MONEY_OF_LINES, MONEY_OF_TOTALS = (
     for record in (BillLine, BillTotals)
 )
 """Fields of a line and of a sum that the customer's edition does not have."""
-LackKind = Literal["units", "more_units", "support", "subscription"]
 ChargeKind = Literal["service", "support", "freight", "other", "unknown", "surplus"]
 
 
@@ -252,7 +251,7 @@ class Lack(Record):
 
     sku: str
     product: str
-    kind: LackKind
+    kind: Literal["units", "support"]
     units: float
     usd: float
 

@@ -414,7 +414,6 @@ class Catalog(Model):
     """One catalog file after its ``extends`` are resolved."""
 
     catalog: Text
-    include: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}
     families: tuple[Family, ...] = ()
     items: tuple[Item, ...] = ()

@@ -57,18 +57,12 @@ class ShrunkPlan(PlanModel):
     running: Customer[float]
     failing: Customer[float]
     least_replicas: Customer[int]
-    restarts_per_year: Customer[float]
-    restart_s: Customer[float]
-    short_h_per_year: Customer[float]
-    stopped_h_per_year: Customer[float]
-    late: Customer[float] = 0.0
 
 
 class Repair(PlanModel):
     """Hardware in repair, and its spares.
 
-    ``load``: units in repair on average if the job never waited, ``units_out`` as it waits;
-    ``next_spare_gpus``: marginal useful GPUs of a spare; ``decided``: by the plan.
+    ``load``: units in repair on average if the job never waited; ``decided``: by the plan.
     """
 
     unit: Customer[Literal["system", "tray"]]
@@ -81,9 +75,6 @@ class Repair(PlanModel):
     swap_s: Customer[float]
     load: Customer[float]
     availability: Customer[float]
-    units_out: Customer[float | None]
-    waiting_h_per_year: Customer[float]
-    next_spare_gpus: Customer[float | None]
     shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=is_none)
 
 
@@ -100,13 +91,8 @@ class WayPlan(PlanModel):
     gpu_cap: Customer[float]
     power_share: Customer[float]
     throughput: Customer[float]
-    curve: str | None = None
     rate_tflops: Customer[float | None] = None
-    rate_low_tflops: Customer[float | None] = None
-    rate_high_tflops: Customer[float | None] = None
     rate_gpus: Customer[int | None] = None
-    rate_source: str | None = None
-    rate_note: str | None = None
     tensor: Customer[int | None] = None
     pipeline: Customer[int | None] = None
     context: Customer[int] = 1
@@ -258,9 +244,7 @@ class Cluster:
     reason: str
     gpus: int
     gpus_bought: int
-    gpus_per_system: int
     systems: int
-    system_it_power_kw: float | None
     replicas: int | None
     writing_systems: int
     client_write_gb_per_s: float
@@ -435,7 +419,6 @@ class JobSimulated(Record):
     restart_s: float
     restore_s: float
     failures: FailuresAssumed
-    planned_goodput: float | None
     predicted: float
     predicted_loss: LossBudget
     goodput: Estimate
@@ -553,7 +536,6 @@ class ClusterFound(Record):
     missing: int = 0
     steps: int = 0
     reads: bool
-    background_gb_per_s: float
     peak_gb_per_s: float
     other: int
 
@@ -597,7 +579,6 @@ class FleetJob(Record):
     write_gb_per_s: float
     mb_per_s_per_gpu: float
     demand_gb_per_s: float
-    law_gb_per_s: float
     resolved: bool
 
 

@@ -534,9 +534,6 @@ class Site(PlanModel):
     """Site, budget and term for the outputs."""
 
     pue: Customer[float]
-    it_power_limit_kw: Customer[float | None]
-    facility_power_limit_kw: Customer[float | None]
-    racks_limit: Customer[int | None]
     years: Customer[float | None]
     electricity_usd_per_kwh: float | None
     delivered_fraction_read: Customer[float]

@@ -190,8 +190,6 @@ class Price(Model):
     support_per_year: Support | None = None
     support_source: Identifier | None = None
     support_confidence: Confidence | None = None
-    support_low: Support | None = None
-    support_high: Support | None = None
     rent: Rent | None = None
     support_included_years: Years = 0.0
     per_year_usd: Money | None = Field(default=None, alias="per_year")
@@ -312,7 +310,6 @@ class PriceBook(Model):
 
     price_book: Text
     currency: Literal["USD"] = "USD"
-    include: tuple[Text, ...] = ()
     notes: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}
     prices: dict[Identifier, Price] = {}

@@ -350,7 +350,6 @@ class Objective(Model):
 class Targets(Model):
     """Floors the plan must reach, whatever the objective."""
 
-    min_gpus: PositiveWhole | None = None
     min_goodput: PositiveShare | None = None
     min_useful_gpus: Number | None = None
     min_useful_pflops: Number | None = None

@@ -99,10 +99,10 @@ def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
         InputError: there is too little of it.
     """
     trace = series(raw, options)
-    writes, under = find_bursts(trace.write, trace.start_s, trace.width_s, trace.sample_s)
+    writes = find_bursts(trace.write, trace.start_s, trace.width_s, trace.sample_s)
     reads = None
     if trace.read is not None:
-        reads, _ = find_bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
+        reads = find_bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
     found = find_tracks(writes, trace.sample_s)
     _check_window(found, writes, trace, options.window_s)
     gaps = find_breaks(found, _holes(trace), writes, reads)
@@ -121,7 +121,6 @@ def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
         missing=trace.missing,
         steps=trace.steps,
         reads=trace.read is not None,
-        background_gb_per_s=float(np.median(under.level)),
         peak_gb_per_s=float(np.nanmax(trace.write)),
         other=int(np.sum(table["kind"] == "other")),
     )

@@ -297,10 +297,8 @@ class Background:
     noise: Numbers
 
 
-def find_bursts(
-    rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float
-) -> tuple[Bursts, Background]:
-    """Bursts in a column of bandwidth, and their background.
+def find_bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -> Bursts:
+    """Bursts in a column of bandwidth over its background.
 
     Args:
         rate: mean bandwidth by sample, GB/s; NaN over a hole.
@@ -327,7 +325,7 @@ def find_bursts(
     cut = (begins == 0) | (ends > last)
     cut |= hole[np.maximum(begins - 1, 0)] | hole[np.minimum(ends, last)]
     blurred = 0.1 + Z * noise[begins] / np.maximum(height, _TINY)
-    found = Bursts(
+    return Bursts(
         start_s=np.where(one, middle - half, start),
         end_s=np.where(one, middle + half, end),
         size_gb=size,
@@ -338,7 +336,6 @@ def find_bursts(
         edge_error_s=sample_s * np.where(final - first > 1, blurred, 1.0),
         cut=cut,
     )
-    return found, under
 
 
 def _sizes(

@@ -167,9 +167,6 @@ def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
     of_site: dict[str, Any] = {
         "pue": site.pue_air,
         "pue_liquid": site.pue_liquid,
-        "racks_limit": site.racks,
-        "it_power_limit_kw": site.it_power_kw,
-        "facility_power_limit_kw": site.facility_limit_kw,
         "fill_limit": storage.fill_limit,
         "delivered_fraction_read": storage.delivered_fraction.read,
         "delivered_fraction_write": storage.delivered_fraction.write,

@@ -15,7 +15,7 @@ from planner.schema.catalog import Item
 from planner.schema.job import Job, Parallelism
 from planner.schema.operation import JobPlan, WayPlan
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, Near, agrees, round_up, times, total, value
+from planner.verifier.basis import Basis, Findings, agrees, round_up, times, total, value
 from planner.verifier.physics import (
     DAY_S,
     SAME_CAP,
@@ -109,8 +109,6 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
         row = measured_rate(item, job, way.precision)
         own: dict[str, Any] = {
             "rate_tflops": row and row.rate_tflops,
-            "rate_low_tflops": row and row.low_tflops,
-            "rate_high_tflops": row and row.high_tflops,
             "rate_gpus": row and row.gpus,
             "tensor": None,
         }
@@ -216,12 +214,9 @@ class Run:
         """States of a job that goes on with fewer replicas, None of one that waits."""
         asked, repair = self.basis.job.repair, self.j.repair
         shrinks = asked is not None and repair is not None and asked.when_short == "shrink"
-        return self.states_with(max(0, repair.spares)) if shrinks and repair else None
-
-    def states_with(self, spares: int) -> States:
-        """States of a job that goes on with fewer replicas, of a number of spares."""
-        j, job, repair, item = self.j, self.basis.job, self.j.repair, self.types[0]
-        assert repair is not None
+        if not shrinks or repair is None:
+            return None
+        j, job, item, spares = self.j, self.basis.job, self.types[0], max(0, repair.spares)
         holds = repair.unit_gpus if repair.unit == "tray" else usable_gpus(job, item)
         units, replica = math.ceil(j.gpus_used / holds) + spares, whole_replica(job)
         limits = least_replicas(item, job) or 1, j.gpus_used // replica
@@ -421,14 +416,14 @@ def _check_times(found: Findings, run: Run) -> None:
     stall_s: float = write_s
     if derived:
         slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
-        stall_s = (saved.stall_overhead_s or 0.0) + j.checkpoint_gb / run.writers / slowest
+        stall_s = saved.known_stall_s + j.checkpoint_gb / run.writers / slowest
     elif j.mode != "sync":
         stall_s = saved.known_stall_s
     own = {
         "fan_out": fan_out,
         "restore_s": fan_out * j.checkpoint_gb / j.delivered_read_gb_per_s,
         "stall_s": stall_s,
-        "derived_stall": derived,
+        "derived_stall": j.mode != "sync" and saved.stall_s == "derived",
         "drain_s": 0.0 if j.mode == "sync" else write_s,
         "overlap": j.drain_s / j.to_storage_s,
         "blocking": j.stall_s / j.interval_s,
@@ -525,18 +520,19 @@ def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
     spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
     odds, in_each = physics.running_odds(max(0, spares), load), each - math.ceil(usable / gpus)
-    waits, out = 1.0 / (1.0 + odds), load * odds / (1.0 + odds)
+    waits = 1.0 / (1.0 + odds)
     if in_rack:
         one = physics.waiting_share(in_each, load * usable / j.gpus_used)
         racks = j.gpus_used / usable * one / (1.0 - one)
         spares, waits = in_each * j.systems_used, racks / (1.0 + racks)
-    own: dict[str, Any] = {
+    return {
         "unit": "tray" if each > 1 else "system",
         "unit_gpus": gpus,
         "in_rack": in_rack,
+        "spares": spares,
+        "load": load,
+        "availability": 1.0 - waits,
     }
-    own |= {"spares": spares, "load": load, "units_out": None if in_rack else out}
-    return own | {"availability": 1.0 - waits}
 
 
 def _check_repair(found: Findings, run: Run) -> None:
@@ -553,29 +549,12 @@ def _check_repair(found: Findings, run: Run) -> None:
     own |= {"decided": decided, "repair_s": asked.time_s}
     own |= {"hardware_share": asked.share, "swap_s": asked.swap_s}
     if run.states is not None:
-        most, per_s = run.states.replicas[0], j.failures_per_gpu_day * j.gpus_used / DAY_S
-        lost, late, grows = run.states.lost(times, asked.share, 1.0 / per_s)
-        wider = run.states_with(max(0, own["spares"]) + 1)
-        gained = lost - wider.lost(times, asked.share, 1.0 / per_s)[0]
-        own |= {"units_out": run.states.mean(lambda out, _: out), "availability": 1.0 - lost}
+        full_s = DAY_S / (j.failures_per_gpu_day * j.gpus_used)
+        own["availability"] = 1.0 - run.states.lost(times, asked.share, full_s)
         shrunk = {
             "running": run.states.running,
             "failing": run.states.seen,
             "least_replicas": least_replicas(run.types[0], job) or 1,
-            "restarts_per_year": DAY_S * 365 * grows,
-            "short_h_per_year": HOURS_PER_YEAR * run.states.mean(lambda _, d: d < most),
-            "stopped_h_per_year": HOURS_PER_YEAR * run.states.mean(lambda _, d: d == 0),
-            "late": late,
         }
         found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
-    else:
-        gained = physics.waiting_share(own["spares"], own["load"])
-        gained -= physics.waiting_share(own["spares"] + 1, own["load"])
-    kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used
-    own["next_spare_gpus"] = None if own["in_rack"] else Near(kept * gained, kept * 1e-12)
-    own["waiting_h_per_year"] = _hours(stated.availability)
     found.expect("jobs.repair", stated, own)
-
-
-def _hours(availability: float) -> Near:
-    return Near(HOURS_PER_YEAR * (1.0 - availability), HOURS_PER_YEAR * 1e-12)

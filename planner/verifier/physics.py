@@ -260,7 +260,7 @@ def with_fewer(times: Times, states: States, share: float) -> Times:
         states: of the job.
         share: of interruptions, that take a unit out.
     """
-    lost = states.lost(times, share, times.mtti_s)[0]
+    lost = states.lost(times, share, times.mtti_s)
     return replace(times, waits=lost, mtti_s=times.mtti_s / states.seen)
 
 
@@ -302,8 +302,8 @@ class States:
         """Share of the failures of all replicas that kept work sees."""
         return self.mean(lambda _, d: d * d) / self.replicas[0] ** 2 / self.running
 
-    def lost(self, t: Times, share: float, full_s: float) -> tuple[Values, Values, float]:
-        """Share of work lost, of it by waiting for a capture; restarts per second.
+    def lost(self, t: Times, share: float, full_s: float) -> Values:
+        """Share of the work of all replicas that is lost.
 
         Args:
             t: times of the job, with the failures that its work sees.
@@ -311,7 +311,7 @@ class States:
             full_s: mean time between failures of all replicas, s.
         """
         most = self.replicas[0]
-        grows_per_s, stops, late = self._grows(t, share, full_s * most)
+        stops, late = self._grows(t, share, full_s * most)
         gained = math.fsum(per_s * (could - ran) for per_s, _, could, ran in self._rises)
         longest_s, out = max(t.restart_s, t.near_restart_s if np.any(t.every) else 0.0), 1.0
         if longest_s:
@@ -321,7 +321,7 @@ class States:
         then = replace(now, restart_mtti_s=1.0 / (1.0 / seen_s - fewer_per_s))
         spared = log_goodput(then) - log_goodput(now)
         lost = (self.mean(lambda _, d: most - d) + stops) / most + late
-        return np.maximum(0.0, lost - (1.0 - lost) * np.expm1(spared)), late, grows_per_s
+        return np.maximum(0.0, lost - (1.0 - lost) * np.expm1(spared))
 
     @cached_property
     def _rises(self) -> list[tuple[float, int, float, float]]:
@@ -333,8 +333,8 @@ class States:
             if 0 < ran < could
         ]
 
-    def _grows(self, t: Times, share: float, each_s: float) -> tuple[float, Values, Values]:
-        """Planned restarts per second, replicas they stop, share that waits for a capture.
+    def _grows(self, t: Times, share: float, each_s: float) -> tuple[Values, Values]:
+        """Replicas that planned restarts stop, share that waits for a capture.
 
         Args:
             t: times of the job.
@@ -344,7 +344,7 @@ class States:
         rises = self._rises
         often = math.fsum(rise[0] for rise in rises)
         if not often:
-            return 0.0, 0.0, 0.0
+            return 0.0, 0.0
         out, could, ran = (math.fsum(r[0] * r[k] for r in rises) / often for k in (1, 2, 3))
         began = out / self.repair_s + (1.0 - share) * ran / each_s
         start_s, more_s = t.restart_s, t.restore_s + t.drain_s
@@ -363,7 +363,7 @@ class States:
         most = self.replicas[0]
         eased = self.mean(lambda j, _: j) - self.mean(lambda j, d: j * d) / (self.running * most)
         kept = late * max(0.0, 1.0 - eased) / most
-        return often * first, stops * (takes_s + anew * more_s), kept
+        return stops * (takes_s + anew * more_s), kept
 
 
 def _captured(began: float, comes: float, interval_s: Values) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -24,7 +25,7 @@ from tests.oracle import compute, stores
 from tests.oracle.candidates import candidates
 from tests.oracle.enumerate import _Found, _Search, _worn, best
 from tests.oracle.money import Market, within
-from tests.oracle.plant import Plant
+from tests.oracle.worth import Plant
 from tests.test_exactness import inputs_of
 from tests.world.commands import ran
 from tests.world.random_cases import random_case
@@ -66,11 +67,12 @@ def enumerated(inputs: Inputs) -> Iterator[_Found]:
     purchases = stores.choices(problem, storage, inputs.families, left)
     assert purchases is not None
     search = _Search(problem, plant, purchases)
+    search.slack = math.inf  # however bad
     wanted = problem.job.checkpoint.mode
     for choice, mode in itertools.product(
         gpus, ("async", "sync") if wanted == "open" else (wanted,)
     ):
-        yield search._plans(choice, mode)
+        yield from search._plans(choice, mode)
 
 
 def faults(inputs: Inputs, answer: Alternatives) -> Iterator[str]:
@@ -104,7 +106,7 @@ def money_faults(inputs: Inputs, answer: Alternatives, plan: Plan, name: str) ->
     floors = {
         "goodput": "targets.min_useful_pflops",
         "useful_gpus": "targets.min_useful_gpus",
-        "gpus": "targets.min_gpus",
+        "gpus": "jobs.0.gpus.min",
         "cost": "budget.capex",
         "tco": "budget.tco",
         "power": "site.it_power",

@@ -12,6 +12,7 @@ import pytest
 
 from planner import api
 from planner.analysis.compare import compare, read_sides, rule_rows, rules_table
+from planner.analysis.request import Request
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.report.exports import carrying
@@ -61,7 +62,7 @@ def plans(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 
 def compared(*paths: Path, settings: tuple[str, ...] = ()) -> Comparison:
-    return compare(read_sides(paths, settings=settings))
+    return compare(read_sides(Request(paths, settings=settings), api.Options()))
 
 
 def figure(found: Comparison, name: str) -> FigureRow:

@@ -27,7 +27,7 @@ def worths(seed: int) -> tuple[Inputs, Best, tuple[Marginal, ...]]:
     inputs = drawn(seed)
     plan = solve(inputs)
     prober = Prober(inputs, Options(), plan)
-    return inputs, prober.base, marginals(prober, {})
+    return inputs, prober.base, marginals(prober)
 
 
 def truth(inputs: Inputs) -> float | None:
@@ -63,7 +63,7 @@ def test_worths_are_differences_of_enumerated_optima(seed: int) -> None:
     assert rows
     for row in rows:
         lever = known[row.path]
-        step = lever.looser * step_of(lever, {})
+        step = lever.looser * step_of(lever)
         check(inputs, base, lever, row.looser, step)
         check(inputs, base, lever, row.tighter, -step)
 
@@ -73,7 +73,7 @@ def test_a_step_suits_the_value() -> None:
     some = levers(drawn(SEEDS[0]))[0]
 
     def step(unit: str, value: float, *, whole: bool = False) -> float:
-        return step_of(replace(some, unit=unit, value=value, whole=whole), {})
+        return step_of(replace(some, unit=unit, value=value, whole=whole))
 
     assert [step("s", value) for value in (5.0, 600.0, 14_400.0)] == [0.05, 60.0, 60.0]
     assert [step("s", value) for value in (36_000.0, 86_400.0)] == [3600.0, 3600.0]

@@ -24,9 +24,9 @@ from planner.schema.plan import Plan, RackGroup
 from planner.verifier import confirms, verify
 from tests.analysis.rows import rows_of
 from tests.optimizer.limited import everything_limited
-from tests.world.bills import Bill, companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
+from tests.world.requests import Bill, companion
 from tests.world.tampering import other, put
 
 GAP = 1e-3

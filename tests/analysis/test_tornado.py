@@ -10,7 +10,7 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader.axes import Variable
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Swing, Tornado
@@ -31,7 +31,7 @@ def hall(**objective: str) -> Inputs:
     }
     request.storage["delivered_fraction"] = {"read": 0.9, "write": 0.5}
     request.more["budget"] = {"capex": "2 MUSD"}
-    request.more["targets"] = {"min_gpus": 40}
+    request.job["gpus"] = {"min": 40}
     return inputs_of(request.case())
 
 
@@ -87,7 +87,7 @@ def test_every_end_and_width_is_what_solving_it_alone_gives() -> None:
     there = swings(found)
     assert len(there) == len(found.swings)
     assert {
-        "site.it_power", "budget.capex", "targets.min_gpus", "storage.delivered_fraction.write",
+        "site.it_power", "budget.capex", "jobs.0.gpus.min", "storage.delivered_fraction.write",
         "jobs.0.failures.per_gpu_day", "jobs.0.checkpoint.size", "jobs.0.checkpoint.stall",
         "jobs.0.restore.restart", "jobs.0.training.mfu", "prices.*.list", "prices.gpu.list",
         "catalog.*.consumes.it_power", "catalog.box.consumes.it_power", "site.pue",
@@ -98,7 +98,7 @@ def test_every_end_and_width_is_what_solving_it_alone_gives() -> None:
     assert (power.low.value, power.high.value, power.unit) == (80.0, 120.0, "kW")
     assert (share.low.text, share.high.text) == ("72 %", "100 %")  # no further than there is
     assert (there["prices.*.list"].low.text, there["prices.*.list"].unit) == ("x0.8", "x")
-    gpus = there["targets.min_gpus"]
+    gpus = there["jobs.0.gpus.min"]
     assert (gpus.low.text, gpus.high.text) == ("32", "48")
 
 
@@ -135,8 +135,8 @@ def test_one_item_may_be_varied_beside_all_of_them_but_no_path_twice() -> None:
 
 def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     inputs = hall()
-    found = study(inputs, ("targets.min_gpus=8:800", "site.it_power=90 kW:110 kW"), EXACT)
-    assert [swing.path for swing in found.swings] == ["site.it_power", "targets.min_gpus"]
+    found = study(inputs, ("jobs.0.gpus.min=8:800", "site.it_power=90 kW:110 kW"), EXACT)
+    assert [swing.path for swing in found.swings] == ["site.it_power", "jobs.0.gpus.min"]
     last = found.swings[-1]
     assert last.width is None
     assert (last.high.status, last.high.objective, last.high.counts) == ("infeasible", None, {})

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import planner.analysis.verification as study
+from planner.analysis.request import Request
 from planner.analysis.verification import (
     PlanFile,
     assembly_faults,
@@ -116,7 +117,7 @@ def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path
     for command in ("verify", "simulate"):
         done = ran(command, str(path))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert f"x.plan.json:{at + 2}: duplicate key 'quantity'" in done.err
+        assert "x.plan.json: duplicate key 'quantity'" in done.err
 
 
 def test_a_file_cut_off_names_its_line(file: Path, tmp_path: Path) -> None:
@@ -256,12 +257,13 @@ def test_every_answer_of_the_other_solver_is_told(
     path = file
     if status == "infeasible":
         path = tmp_path / "x.plan.json"
-        write_plan(path, folder / "problem.yaml", "targets.min_gpus=100000")
+        write_plan(path, folder / "problem.yaml", "jobs.0.gpus.min=100000")
     best = read_plan(path).objective.best or 1.0
     better = None if second.better is None else second.better * best
     answer = second._replace(better=better)
     monkeypatch.setattr(study, "prove_again", lambda *_, **__: answer)
-    found = study.verify_file(path)
+    found = study.run(Request((path,)), solve_again=True)
+    assert isinstance(found, Verification)
     assert check(found, "bound").result == result
     assert check(found, "bound").text.startswith(said)
 
@@ -291,7 +293,7 @@ def changed(opened: PlanFile, where: Where_reassembly, value: Any) -> PlanFile:
     part[where[-1]] = value
     plan = Plan.model_validate_json(json.dumps(document))
     again = from_data("x", carrying(plan, opened.carried).model_dump_json().encode())
-    assert again.changed == ()
+    assert again.changes == ()
     return again
 
 

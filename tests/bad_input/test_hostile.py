@@ -36,8 +36,8 @@ READERS = {
 """Every command that reads a file, and what kind it reads."""
 
 PLACES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "zero": (lambda path: path.symlink_to("/dev/zero"), "is a device or a socket, not a file"),
-    "fifo": (os.mkfifo, "is a pipe, not a file; write its content into a file first"),
+    "zero": (lambda path: path.symlink_to("/dev/zero"), "is a pipe, a device or a socket"),
+    "fifo": (os.mkfifo, "is a pipe, a device or a socket"),
     "circle": (
         lambda path: path.symlink_to(path.name),
         "(cannot be read: too many levels of|there is no such file)",

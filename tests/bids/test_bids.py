@@ -9,8 +9,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from planner.analysis.bids import Score, evaluate, measure_of, order_scores
-from planner.analysis.offers import money_of, read_bids
+from planner.analysis.bids import Score, evaluate, measure_of, money_of, order_scores
+from planner.analysis.offers import read_bids
 from planner.api import Options
 from planner.inputs import Inputs
 from planner.schema.bill import Bids

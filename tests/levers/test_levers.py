@@ -19,7 +19,7 @@ from planner.currency import USD
 from planner.infeasible import Oracle, off
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.levers import DIGITS, FINEST, Lever, grid, levers, read, written
-from planner.loader import documents, load, overrides
+from planner.loader import documents, load, read_document
 from planner.optimizer.search import Effort
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
@@ -62,9 +62,7 @@ def inputs_of(name: str) -> Inputs:
 
 def problem_of(path: Path, settings: tuple[str, ...]) -> Problem:
     """Return the problem of a file with settings, without its catalogs: quick."""
-    document = documents.read(path)
-    overrides.apply_scenario(document, None)
-    overrides.apply_settings(document, settings)
+    document = read_document(path, settings, None)
     return documents.validated(Problem, document)
 
 

@@ -20,11 +20,10 @@ import planner
 from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.axes import values
-from planner.loader.overrides import checked
+from planner.loader.places import checked
 from tests.test_cli import HEAVY
-from tests.world.commands import ran
+from tests.world.commands import ran, script
 from tests.world.files import BOOK, CATALOG, PROBLEM
-from tests.world.scripts import script
 from tests.world.solved import solve
 from tests.world.traces import write_trace
 
@@ -45,8 +44,8 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "solve": (lambda: planner.solve("small.yaml", settings=POWER), (*SET, "-o", "out")),
     "size": (lambda: planner.size("small.yaml", gpus=64), ("--gpus", "64")),
     "explain": (
-        lambda: planner.explain("small.yaml", step={"site.facility_power": "10 kW"}),
-        ("--step", "site.facility_power=10 kW"),
+        lambda: planner.explain("small.yaml", settings=POWER),
+        SET,
     ),
     "alternatives": (lambda: planner.alternatives("small.yaml", within=0.02), ("--near", "2 %")),
     "compare": (
@@ -198,7 +197,7 @@ def test_what_is_wrong_is_said_in_a_line(
 
 
 def test_a_problem_without_a_plan_is_told_and_has_no_simulation(here: Path) -> None:
-    none = {"targets.min_gpus": 100_000}
+    none = {"jobs.0.gpus.min": 100_000}
     plan = planner.solve("small.yaml", settings=none)
     assert (plan.status, plan.infeasibility is None) == ("infeasible", False)
     assert planner.solve("small.yaml", settings=none, explain_none=False).infeasibility is None
@@ -300,24 +299,10 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
 
 
 WRONG: dict[str, tuple[Call, str]] = {
-    "list of one problem": (lambda _: planner.solve(["small.yaml"]), "found list"),
-    "frame as problem": (lambda frame: planner.explain(frame), "found DataFrame"),
-    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "found DataFrame"),
-    "frame as trace": (lambda frame: planner.characterize(frame), "found DataFrame"),
     "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
-    "nothing": (lambda _: planner.solve(None), "found NoneType"),
-    "number": (lambda _: planner.size(3), "found int 3"),
     "no trace": (lambda _: planner.characterize(), "nothing is given"),
     "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
-    "dict of objects": (lambda frame: planner.load({"name": frame}), "the problem cannot be read"),
-    "dict as plan": (lambda _: planner.write_workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
-    "settings": (lambda _: planner.load("small.yaml", settings=[{"a": 1}]), "found dict"),
-    "number as settings": (lambda _: planner.load("small.yaml", settings=5), "found int 5"),
     "solver": (lambda _: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
-    "gpus": (lambda _: planner.size("small.yaml", gpus="64"), "whole number of GPUs"),
-    "list of scenarios": (
-        lambda _: planner.sweep("small.yaml", scenarios=["a.csv"]), "expected the path of a file"
-    ),
     "example": (lambda _: planner.example(["10MW"]), "no example named"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import pytest
 
 import planner
 from planner.schema import Shown
-from tests.world.scripts import script
+from tests.world.commands import script
 
 notebooks = script("make_notebooks")
 NAMES = tuple(notebooks.NOTEBOOKS)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.catalog import check
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
@@ -103,18 +102,6 @@ def test_what_is_refused(tmp_path: Path, prices: str, media: str, wrong: str) ->
     assert found.value.findings[0].file is not None
     assert found.value.findings[0].file.endswith("book.yaml")
     assert found.value.findings[0].line is not None
-
-
-def test_prices_of_a_day_to_come_are_warned_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They would never grow old."""
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1785456000")  # 2026-07-31
-    write(tmp_path, STATED.replace("60000", "80000"))
-    book = tmp_path / "book.yaml"
-    book.write_text(book.read_text().replace('date: "2026-01"', 'date: "2026-08"'))
-    text, faulty = check((tmp_path / "own.yaml",), (tmp_path / "book.yaml",), as_json=False)
-    assert not faulty and "is of 2026-08, a day to come" in text
 
 
 def test_a_later_book_changes_a_rate(tmp_path: Path) -> None:

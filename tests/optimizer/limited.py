@@ -37,7 +37,7 @@ def everything_limited(**more: Raw) -> Request:
             "per_useful_gpu_hour": "99 USD", "per_million_tokens": "99 USD",
         },
         "targets": {
-            "min_gpus": 8, "min_goodput": 0.1, "min_useful_gpus": 1, "min_useful_pflops": 0.1,
+            "min_goodput": 0.1, "min_useful_gpus": 1, "min_useful_pflops": 0.1,
             "max_days_to_train": "900 days", "max_lead_time": "900 days",
         },
         "items": {"gpu": {"min": 1, "max": 40, "stock": 60}, "optic": {"stock": 900}},

@@ -13,8 +13,8 @@ import pytest
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import load
-from planner.optimizer.objective import TIES, Columns
-from planner.optimizer.optimise import Question, for_work, optimise
+from planner.optimizer.objective import TIES, Columns, for_work
+from planner.optimizer.optimise import Question, optimise
 from planner.optimizer.search import Effort, Point, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
@@ -158,7 +158,7 @@ def test_ten_million_systems_may_be_bought() -> None:
     request.site = {"pue": 1.25}
     request.job["failures"] = {"per_gpu_day": 1.0}
     request.more["items"] = {"gpu": {"max": 10_000_000}}
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal"
     assert plan.jobs[0].gpus_used == 16

@@ -104,7 +104,7 @@ def listed(*, twin_usd: str = "11000", maximize: str = "") -> Case:
     request = Request(maximize=maximize) if maximize else Request(minimize="cost")
     request.items.append({**request.items[1], "id": "twin"})
     request.prices["twin"] = price(twin_usd)
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     return resolve(inputs_of(request.case()))
 
 

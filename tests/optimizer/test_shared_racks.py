@@ -17,10 +17,9 @@ from planner.schema.plan import Plan
 from planner.sizing.placement import Box, RackUse, Space, rack_use
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
-from tests.world.bills import Bill, companion
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
-from tests.world.requests import Request
+from tests.world.requests import Bill, Request, companion
 from tests.world.solved import solve
 
 SEEDS = (7016, 7021, 7039, 7056, 7062, 7078, 7123)

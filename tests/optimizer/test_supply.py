@@ -116,7 +116,7 @@ def test_support_years(
 ) -> None:
     request = Request(minimize="tco")
     request.more["term"] = TERM | {"discount_rate": 0.1}
-    request.more["targets"] = {"min_gpus": 8}
+    request.job["gpus"] = {"min": 8}
     request.prices["gpu"]["support_per_year"] = "10 %"
     if term_years is not None:
         request.more["term"]["support_years"] = term_years
@@ -134,9 +134,6 @@ def test_support_years(
     energy = 20 * 1.25 * 8760 * 0.1
     running = energy * discounted_years(0, 4, 0.1)
     assert plan.totals.tco_usd == pytest.approx(120_000 + 10_000 * paid + running)
-
-
-# Spare systems and lead times.
 
 
 # Money: cents, discounts, and that the money reported is the money optimised.
@@ -194,9 +191,9 @@ def test_installed_units_cost_energy_only() -> None:
     request.prices["gpu"] = price("100000.01", support_per_year="10 %")
     request.more |= {
         "items": {"gpu": {"installed": 2}},
-        "targets": {"min_gpus": 24},
         "term": {"years": 3, "electricity": "0.1 USD/kWh"},
     }
+    request.job["gpus"] = {"min": 24}
     inputs = inputs_of(request.case())
     plan = solve(inputs, explain=False)
     check_money(resolve(inputs), plan)
@@ -231,7 +228,8 @@ def bill_policies(plan: Plan) -> dict[str, int]:
 
 def cheapest(policy: Raw, **storage: Raw) -> Plan:
     request = rivals(minimize="cost")
-    request.more |= {"targets": {"min_gpus": 16}, "policy": policy}
+    request.more["policy"] = policy
+    request.job["gpus"] = {"min": 16}
     request.storage |= storage
     return plan_of(request)
 
@@ -251,9 +249,3 @@ def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
     request.more["policy"] = {"forbid_vendors": ["Net"]}
     with pytest.raises(InputError, match="'edge' comes with this plan, but is from Net"):
         resolve(inputs_of(request.case()))
-
-
-# Preferred vendors.
-
-
-# Money per useful work.

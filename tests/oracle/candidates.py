@@ -11,7 +11,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem, Quantity
 from planner.verifier import excluded, hall
-from tests.oracle import fabric, facility
+from tests.oracle import facility
 from tests.oracle.money import Array, Market, within
 from tests.oracle.ways import spares_can_be_counted, ways
 
@@ -56,25 +56,9 @@ def enters(item: Item, market: Market) -> bool:
     if excluded(market.basis, item, 0 if market.owned(item) else 1) is not None:
         return False
     room = hall.fits(market.basis, item)
-    if (room is not None and room[1] == 0) or not _connects(item, market):
+    if (room is not None and room[1] == 0) or not facility.connects(item, market.basis):
         return False
     return _has_figures(item, market) and _has_performance(item, market)
-
-
-def _connects(item: Item, market: Market) -> bool:
-    """Return whether every fabric of the problem has a port for the item."""
-    network, catalog = market.problem.network, market.catalog
-    if network.compute is not None and item.category == "gpu_system":
-        if fabric.design(item, market.basis) is None:
-            return False
-    in_band = network.in_band or network.converged
-    pairs = ((network.storage, item.ports.storage), (in_band, item.ports.in_band))
-    for wanted, port in pairs:
-        if wanted is not None:
-            edge = fabric.Edge(wanted, catalog[wanted.switch])
-            if port is not None and edge.served(port) is None:
-                return False
-    return True
 
 
 def _has_figures(item: Item, market: Market) -> bool:

@@ -15,8 +15,7 @@ from planner.schema.problem import Problem
 from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
 from planner.verifier.physics import usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
-from tests.oracle.fabric import design
-from tests.oracle.facility import ceil
+from tests.oracle.facility import ceil, design
 from tests.oracle.money import RESOURCES, Array, Market, within
 from tests.oracle.ways import (
     Mended,
@@ -180,9 +179,9 @@ def _enough(way: Way, job: Job, gpus: int) -> bool:
 
 
 def _in_range(gpus: int, problem: Problem) -> bool:
-    job, targets = problem.job, problem.targets
+    job = problem.job
     replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
-    least = max(replica, job.gpus.min or 1, targets.min_gpus or 1)
+    least = max(replica, job.gpus.min or 1)
     return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
 
 

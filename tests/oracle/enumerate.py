@@ -15,13 +15,12 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
-from tests.oracle import compute, fabric, operation, stores, worth
+from tests.oracle import compute, facility, operation, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
-from tests.oracle.plant import Plant, preferred_kinds
 from tests.oracle.stores import Stores
-from tests.oracle.worth import ROUNDING
+from tests.oracle.worth import ROUNDING, Plant, preferred_kinds
 
 TIE = 1e-6
 """Objectives and tie-breakers this close (relative) count as equal."""
@@ -29,6 +28,8 @@ EDGE = 0.2
 """Values that are apart by a tie, give or take this share of it, count as equal or not: the check
 of a tie in the optimiser is so much looser than its row."""
 NOTHING_GB_PER_S = 1e-12
+AT_A_TIME = 50
+"""Purchases whose companions are counted before it is asked which are still worth it."""
 Mode = Literal["async", "sync", "local"]
 
 
@@ -70,20 +71,13 @@ class _Found:
     interval_s: Array
     goodput: Array
     others: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
 
-    def rows(self, chosen: Mask) -> _Found:
-        return _Found(
-            self.choice,
-            self.mode,
-            self.counts[chosen],
-            self.value[chosen],
-            self.capex_usd[chosen],
-            self.it_power_kw[chosen],
-            self.units[chosen],
-            self.interval_s[chosen],
-            self.goodput[chosen],
-            self.others[chosen],
-        )
+    def rows(self, chosen: Mask | npt.NDArray[np.int64]) -> _Found:
+        columns = {
+            name: column for name, column in vars(self).items() if name not in ("choice", "mode")
+        }
+        return replace(self, **{name: column[chosen] for name, column in columns.items()})
 
 
 def best(
@@ -102,7 +96,7 @@ def best(
     known = {item.id: _worn(item, every) for item in items}
     job = problem.job
     markets = []
-    for option, network in product(job.options or (None,), fabric.built(problem.network)):
+    for option, network in product(job.options or (None,), facility.built(problem.network)):
         jobs = (job.model_copy(update={"parallelisms": option}),)
         for one in compute.uses(jobs[0], items):
             alone = problem.model_copy(update={"jobs": (one,), "network": network})
@@ -200,10 +194,7 @@ class _Search:
             if not is_known:
                 heappush(waiting, (-self._hope(choice, mode), True, at))
                 continue
-            plans = self._plans(choice, mode)
-            if len(plans.value):
-                self.best = max(self.best, float((self.sign * plans.value).max()))
-                found.append(plans.rows(self.sign * plans.value >= self._tied()))
+            found += self._plans(choice, mode)
         return found
 
     def _tied(self) -> float:
@@ -228,14 +219,29 @@ class _Search:
             values = _plans(self.problem, choice, mode, self.dream, consumed, limits).value
         return float(self.sign * values[0]) if len(values) else -math.inf
 
-    def _plans(self, choice: Compute, mode: Mode) -> _Found:
-        """Return the feasible plans of one choice of GPUs with each storage purchase."""
-        seen = self.plant.of(choice.bought, self.purchases.counts)
-        purchases = self.purchases.rows(seen.possible)
-        consumed = purchases.consumed + choice.consumed + seen.consumed[seen.possible]
-        plans = _plans(self.problem, choice, mode, purchases, consumed, self.plant.limits)
-        others = self.plant.others(choice.bought, plans.counts)
-        return replace(plans, others=others)
+    def _plans(self, choice: Compute, mode: Mode) -> list[_Found]:
+        """Return plans of one choice of GPUs that tie with the best one known, best hopes first.
+
+        What comes with a purchase makes no plan better: it is counted for those that tie without.
+        """
+        found, own = [], self.purchases.consumed + choice.consumed
+        hoped = _plans(self.problem, choice, mode, self.purchases, own, self.plant.limits)
+        order = np.argsort(-self.sign * hoped.value, kind="stable")
+        for first in range(0, len(order), AT_A_TIME):
+            some = hoped.rows(order[first : first + AT_A_TIME])
+            some = some.rows(self.sign * some.value >= self._tied())
+            if not len(some.value):
+                break
+            consumed, possible = self.plant.of(choice.bought, some.counts)
+            purchases = self.purchases.rows(some.place[possible])
+            consumed = purchases.consumed + choice.consumed + consumed[possible]
+            plans = _plans(self.problem, choice, mode, purchases, consumed, self.plant.limits)
+            if len(plans.value):
+                self.best = max(self.best, float((self.sign * plans.value).max()))
+                others = self.plant.others(choice.bought, plans.counts)
+                plans = replace(plans, others=others)
+                found.append(plans.rows(self.sign * plans.value >= self._tied()))
+        return found
 
 
 def _plans(
@@ -270,6 +276,7 @@ def _plans(
         interval_s,
         rate,
         np.zeros(len(rate), dtype=np.int64),
+        np.flatnonzero(kept),
     )
     met = _is_met(problem, choice, rate, consumed)
     return found.rows(ingest & in_time & (rate > 0.0) & met)

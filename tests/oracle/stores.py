@@ -35,7 +35,7 @@ class Stores:
     def __len__(self) -> int:
         return len(self.usable_tb)
 
-    def rows(self, chosen: npt.NDArray[np.bool_]) -> Stores:
+    def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Stores:
         """Return the chosen purchases."""
         return Stores(**{name: column[chosen] for name, column in vars(self).items()})
 

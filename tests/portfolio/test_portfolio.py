@@ -20,6 +20,7 @@ from planner import shipped
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
+from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.portfolio import analysis, views
 from planner.portfolio.check import faults
@@ -30,7 +31,6 @@ from planner.portfolio.plan import solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
 from planner.report.edition import visible
-from planner.sources import is_portfolio
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
 from tests.world.commands import ran
@@ -429,7 +429,9 @@ def test_search_of_large_problems_finds_the_known_answers(
     assert plan.value == pytest.approx(value, rel=1e-6)
 
 
-def test_plans_of_equal_periods_are_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_averaged_periods_lead_to_the_best_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
     problem = {
         "periods": {"count": 4},

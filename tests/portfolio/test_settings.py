@@ -94,7 +94,7 @@ ITEM: dict[str, tuple[Any, str]] = {
 WHOLE: dict[str, tuple[Any, str]] = {
     "services": (["x"], UNKNOWN),
     "policy": ({"vendor_rules": "x"}, UNKNOWN),
-    "targets": ({"min_gpus": 8}, UNKNOWN),
+    "targets": ({"min_useful_gpus": 8}, UNKNOWN),
     "budget.opex_per_year": ("1 MUSD", UNKNOWN),
     "term.colocation": ("100 USD/kW", UNKNOWN),
     "restores": ("together", "changes"),

@@ -25,7 +25,7 @@ from tests.report.leaks import opened
 from tests.workbook.conftest import written
 from tests.world.files import BOOK, CATALOG, PROBLEM, SOLVE
 from tests.world.files import changed as edited
-from tests.world.shown import CASES, plan
+from tests.world.known_plans import CASES, plan
 from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
 from tests.world.tampering import put
@@ -366,7 +366,7 @@ def test_prices_are_those_asked_for(
 def test_a_plan_that_is_none_leaves_no_files(run_in_hall: HallRunner) -> None:
     for audience in ("internal", "customer"):
         answer = solve_bill(
-            run_in_hall, f"--audience {audience} {BOTH} --set 'targets={{min_gpus: 100000}}'"
+            run_in_hall, f"--audience {audience} {BOTH} --set 'jobs.0.gpus={{min: 100000}}'"
         )
         assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
 

@@ -17,12 +17,12 @@ from planner.report.views.sweep import best, stretches
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from planner.schema.plan import NextStep, Plan
-from tests.report import samples_sensitivity as samples
+from tests.report import studies as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran
+from tests.world.known_plans import CASES, plan
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
-from tests.world.shown import CASES, plan
 from tests.world.solved import solve
 
 A_PAGE = 42
@@ -205,7 +205,7 @@ def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
 def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     request = hall(it_power="53 kW")
     request.more["objective"] = {"minimize": "power", "indifference": 0}
-    request.more["targets"] = {"min_gpus": 16}
+    request.job["gpus"] = {"min": 16}
     assert solved(request)[1].next_step is None
     request = hall(it_power="200 kW")
     request.more["items"] = {"gpu": {"stock": 2}}

@@ -45,10 +45,6 @@ class Solved:
         }
 
     @cached_property
-    def sheets(self) -> list[str]:
-        return re.findall('<sheet name="([^"]*)"', self.parts["xl/workbook.xml"])
-
-    @cached_property
     def bill(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads((self.folder / "problem.bill.json").read_bytes())
         return content
@@ -162,9 +158,6 @@ def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path:
         assert clean(TEXTS.get(name, HARMLESS)) in texts
         cells = (cell for sheet in shown for row in sheet.iter_rows() for cell in row)
         assert [cell.coordinate for cell in cells if cell.data_type == "e"] == []
-
-
-# Texts that no file can bring in, but a program may.
 
 
 # Hostile names of problem files and scenarios: files stay in their folder, messages in a line.

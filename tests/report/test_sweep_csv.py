@@ -24,7 +24,7 @@ from planner.report.views import sweep as sweep_view
 from planner.report.views.sweep import page
 from planner.schema.analysis import Column, Sweep
 from tests.report.hostile import TEXTS
-from tests.report.samples_sensitivity import ANSWERS, BUDGET, COMMON, POWER
+from tests.report.studies import ANSWERS, BUDGET, COMMON, POWER
 from tests.world.commands import ran
 
 

@@ -53,7 +53,6 @@ def test_the_plan_is_what_is_simulated(plan: Plan) -> None:
     assert found.drain_s == pytest.approx(job.drain_s)
     assert found.restore_s == pytest.approx(job.restore_s)
     assert found.predicted == pytest.approx(job.goodput)
-    assert found.planned_goodput == job.goodput
     for name, value in job.loss.model_dump().items():
         assert getattr(found.predicted_loss, name) == pytest.approx(value), name
     assert found.goodput.low <= job.goodput <= found.goodput.high
@@ -111,7 +110,7 @@ def test_measured_failures_are_taken_as_they_are_or_stretched(plan: Plan, folder
     assert plain.failures.mean_s == 5 * 3600
     assert plain.failures.times == 9
     assert scaled.failures.mean_s == pytest.approx(plan.jobs[0].mtti_s)
-    assert plain.predicted != plain.planned_goodput
+    assert plain.predicted != plan.jobs[0].goodput
     assert plain.interruptions_per_year == pytest.approx(24 * 365 / 5, rel=0.05)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.sizing.packing import packing
 from planner.sizing.placement import Box, Filled, RackUse, Space, mixed, uniform
-from tests.oracle.netracks import fewest
+from tests.oracle.facility import fewest
 
 RACK = Space(42.0, 20.0, 1200.0)
 

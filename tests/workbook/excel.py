@@ -74,11 +74,6 @@ class Excel:
         self._book.set_formula(sheet, *coordinate_to_tuple(address), text)
         self._book.evaluate_all()
 
-    def formula_of(self, sheet: str, address: str) -> str | None:
-        """Return the formula of a cell, None where it holds none."""
-        text = self._book.get_formula(sheet, *coordinate_to_tuple(address))
-        return None if text is None else str(text)
-
 
 def _computed(content: bytes, typed: Cells) -> Cells:
     """Return the values of all formulas of a workbook after values were typed into cells."""

@@ -18,8 +18,7 @@ from planner.workbook.live import V
 from tests.workbook.conftest import CREATED, SOLVABLE, Made, made, shipped
 from tests.workbook.excel import unlike
 from tests.workbook.office import convert, needs_office, values
-from tests.world.known_plans import KNOWN
-from tests.world.shown import infeasible
+from tests.world.known_plans import KNOWN, infeasible
 from tests.world.solved import solved
 
 VARIANTS = {

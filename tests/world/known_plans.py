@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
+from tests.world import known_plans
 from tests.world.catalog import ITEMS, inputs_of
 from tests.world.solved import solve
+from tests.world.tampering import put
 
 STORAGE = {"delivered_fraction": {"read": 0.8, "write": 0.8}}
 RACK = {"height": "48 RU", "power": "45 kW"}
@@ -49,11 +53,11 @@ def limited() -> Known:
         "checkpoint": {"keep_last": 3, "milestones": 2, "exports": 5},
         "restore": {"max_time": "60 s"},
         "training": {"tokens": "2 T", "mfu": 0.4},
-        "gpus": {"min": 64, "max": 512, "whole": "systems"},
+        "gpus": {"min": 100, "max": 512, "whole": "systems"},
         "dataset": "100 TB",
         "ingest_per_gpu": "0.1 GB/s",
     }
-    targets = {"min_gpus": 100, "min_goodput": 0.5, "min_useful_gpus": 100, "min_useful_pflops": 1}
+    targets = {"min_goodput": 0.5, "min_useful_gpus": 100, "min_useful_pflops": 1}
     return _problem(
         "limited",
         job,
@@ -79,6 +83,7 @@ def sync_bundle() -> Known:
             "interval": {"policy": "fixed", "every": "10 min"},
         },
         "failures": {"per_gpu_day": 0.5},
+        "gpus": {"min": 32},
     }
     return _problem(
         "sync_bundle",
@@ -86,7 +91,6 @@ def sync_bundle() -> Known:
         site={"it_power": "300 kW", "pue": 1.3, "racks": 10, "rack": RACK},
         term={"years": 3, "electricity": "0.1 USD/kWh"},
         items={"bundle": {"fixed": 1}},
-        targets={"min_gpus": 32},
         objective={"minimize": "tco"},
     )
 
@@ -100,7 +104,7 @@ def vendor_rule() -> Known:
         "checkpoint": {"interval": {"policy": "fixed", "every": "103 s"}},
         "restore": {"fan_out": "every_replica", "max_time": "200 s"},
         "failures": {"per_gpu_day": 0.1},
-        "gpus": {"whole": "replicas"},
+        "gpus": {"whole": "replicas", "min": 84},
     }
     return _problem(
         "vendor_rule",
@@ -108,7 +112,6 @@ def vendor_rule() -> Known:
         site={"pue": 1.2, "rack": {"height": "40 RU"}},
         storage={**STORAGE, "rule": "light"},
         items={"box": {"exclude": True}, "bundle": {"exclude": True}},
-        targets={"min_gpus": 84},
         objective={"minimize": "cost"},
     )
 
@@ -135,3 +138,27 @@ def two_types() -> Known:
 
 
 KNOWN = {f.__name__: f for f in (everything, limited, sync_bundle, vendor_rule, two_types)}
+
+
+# Solved plans that screens, files and pages are tested on.
+
+
+Solved = Callable[[], Known]
+CASES: dict[str, Solved] = {
+    "complete": known_plans.everything,
+    "async": known_plans.limited,
+    "sync": known_plans.sync_bundle,
+    "minimal": known_plans.vendor_rule,
+}
+
+
+def plan(solved: Solved) -> Plan:
+    """Return the plan of a case."""
+    return solved().plan
+
+
+def infeasible() -> Plan:
+    """Return the answer to a problem without a plan."""
+    inputs = known_plans.limited().inputs
+    asked = put(inputs.problem, ("site", "facility_power_kw"), 1.0)
+    return solve(replace(inputs, problem=asked))

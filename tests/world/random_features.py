@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.world import random_networks as switches
-from tests.world.random_hardware import UNCOUNTABLE, Hardware, Raw, figure, spread, text
-from tests.world.random_reference import Reference
+from tests.world.random_hardware import UNCOUNTABLE, Hardware, Raw, Reference, figure, spread, text
 
 OTHERS_AT_MOST = 3
 """Units of GPU systems that are not the reference: every purchase of them is enumerated."""
@@ -470,6 +469,12 @@ def _wide_families(draft: Draft) -> None:
     draft.problem["storage"]["max_families"] = min(2, len(draft.hardware.families))
 
 
+def ask_for_gpus(gpus: Raw, least: int) -> None:
+    """Raise the fewest GPUs of a job, within their maximum."""
+    if least:
+        gpus["min"] = min(max(least, gpus.get("min", 1)), gpus.get("max", least))
+
+
 def _wide_floors(draft: Draft) -> None:
     random, targets = draft.random, draft.problem["targets"]
     gpus = draft.reference.gpus
@@ -479,7 +484,9 @@ def _wide_floors(draft: Draft) -> None:
         {"min_useful_gpus": round(gpus * random.uniform(0.3, 0.95), 2)},
         {"min_useful_pflops": round(gpus * random.uniform(0.05, 0.5), 3)},
     )
-    targets |= random.choice(kinds)
+    chosen = random.choice(kinds)
+    ask_for_gpus(_job_of(draft)["gpus"], chosen.pop("min_gpus", 0))
+    targets |= chosen
 
 
 def _wide_ratio(draft: Draft) -> None:

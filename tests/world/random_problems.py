@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.world.random_features import add_features, widen
-from tests.world.random_hardware import SHUNNED_VENDOR, UNCOUNTABLE, Hardware, Raw, spread, text
-from tests.world.random_reference import Reference, random_reference
+from tests.world.random_features import add_features, ask_for_gpus, widen
+from tests.world.random_hardware import (
+    SHUNNED_VENDOR,
+    UNCOUNTABLE,
+    Hardware,
+    Raw,
+    Reference,
+    random_reference,
+    spread,
+    text,
+)
 
 SHARE_WITH_FEATURES = 0.5
 FLAWS_THAT_NEED_A_RACK = ("too_tall", "no_height")
@@ -34,6 +42,7 @@ def random_problem(random: Random, hardware: Hardware, *, wide: bool = False) ->
     problem["storage"] = _storage(random, reference, share)
     job = _job(random, hardware, reference)
     problem["jobs"] = [job]
+    ask_for_gpus(job["gpus"], targets.pop("min_gpus", 0))
     problem["items"] = _items(random, hardware, reference, problem)
     consider = _consider(random, hardware)
     problem |= {"consider": consider} if consider else {}

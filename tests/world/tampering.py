@@ -30,9 +30,6 @@ FREE |= {
 # Other forms of figures that are judged.
 FREE |= {"goodput_understated"}
 # Changing a decision makes its consequences wrong, rather than the decision.
-DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
-DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}
-DECIDED |= {"rack_class", "count", "idle"}
 # Where a device stands is free within a rack; what overlaps or sticks out has tests of its own.
 FREE |= {"position_ru", "devices"}
 # Rules that leave more than one answer.

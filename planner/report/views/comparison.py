@@ -247,12 +247,7 @@ def _plans(found: Alternatives) -> Table:
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
 _STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "more than is needed"}
-_LACKS = {
-    "units": "not quoted",
-    "more_units": "more than quoted",
-    "support": "support",
-    "subscription": "subscription",
-}
+_LACKS = {"units": "not quoted", "support": "support, subscription"}
 
 
 def bids(found: Bids) -> list[Block]:

@@ -36,16 +36,13 @@ from planner.schema.analysis import (
     CandidatePlan,
     End,
     Frontier,
-    FrontierMark,
     Percentiles,
     Swing,
     Tornado,
     Uncertain,
 )
 
-# Frontier: the best work for each amount of storage, money or power; its knee; the rules.
-
-_SHAPES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
+# Frontier: the best work for each amount of storage, money or power; its knee
 
 
 def frontier(study: Frontier) -> list[Block]:
@@ -53,7 +50,6 @@ def frontier(study: Frontier) -> list[Block]:
     title = Heading(f"{fmt.named(study)}  (frontier: {study.y_label} against {study.x_label})")
     if not study.points:
         return [title, Text((study.message or "no plan",))]
-    rules = tuple(f"{mark.label}: {_mark_text(study, mark)}" for mark in study.marks)
     proof = f"Each point is the best plan for its {study.x_label}."
     gaps = proven([point.gap for point in study.points])
     return [
@@ -66,7 +62,6 @@ def frontier(study: Frontier) -> list[Block]:
             )
         ),
         _points(study),
-        Text(rules, "Best plan by each storage rule", points=True),
         proof_block((proof, gaps, fmt.unchanged_objective(study))),
     ]
 
@@ -81,13 +76,6 @@ def _point_text(study: Frontier, place: int | None) -> str:
     if study.best not in (None, place) and (best := study.points[study.best or 0].y):
         share = f", {fmt.percent(point.y / best)} of the best"
     return f"{at} of {study.x_label}: {work}{share}, {fmt.units(point.counts, study.products)}"
-
-
-def _mark_text(study: Frontier, mark: FrontierMark) -> str:
-    """The best plan by a rule for storage, or the reason for none."""
-    if mark.x is None or mark.y is None:
-        return f"no plan: {mark.reason}" if mark.reason else "no plan"
-    return f"{fmt.quantity(mark.x, study.x_unit)}, {fmt.quantity(mark.y, study.y_unit)}"
 
 
 def _points(study: Frontier) -> Table:
@@ -118,7 +106,7 @@ def _title(study: Frontier) -> str:
 
 
 def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
-    """The curve with its knee, the best plan, and the plans by vendors' rules."""
+    """The curve with its knee and the best plan."""
     points, title = study.points, _title(study)
     if not points:
         return (Chart("frontier", title, study.message or "No plan."),)
@@ -133,7 +121,6 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
     layers: list[Layer] = [
         Line(f"best {study.y_label}", xs, ys),
         Points("a plan", xs, ys, size=6.0 if len(points) <= 60 else 4.0),
-        *_by_rule(study, wide, high),
     ]
     for name, at in marks:
         if at is not None:
@@ -144,17 +131,6 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
     text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
     text += proven([point.gap for point in points])
     return (Chart("frontier", title, text, (Panel(across, up, tuple(layers)),)),)
-
-
-def _by_rule(study: Frontier, wide: float, high: float) -> Iterator[Points]:
-    """Yield the plans by storage rules; rules with the same plan share a point."""
-    landed: dict[tuple[float, float], list[str]] = {}
-    for mark in study.marks:
-        if mark.x is not None and mark.y is not None and (mark.x > 0 or study.x_name != "storage"):
-            landed.setdefault((mark.x, mark.y), []).append(mark.label)
-    for shape, ((x, y), labels) in zip(3 * _SHAPES, landed.items(), strict=False):
-        name = f"{fmt.listed(labels)}: {fmt.quantity(y, study.y_unit)}"
-        yield Points(name, (x / wide,), (y / high,), "bad", shape, True, 10.0)
 
 
 # Tornado: each input at its low and its high end, the widest swing first.

@@ -19,13 +19,12 @@ from typing import Any
 
 import pytest
 
-from planner.commands.deliver import EDITIONS
-from planner.commands.deliver import plan_page as page_of_plan
+from planner.results import EDITIONS
+from planner.results import plan_page as page_of_plan
 from planner.schema.plan import Plan
-from tests.report.charts import samples
-from tests.report.charts.samples import report
-from tests.report.samples_sensitivity import storage_frontier, tornado
-from tests.world.shown import CASES, plan
+from tests.report import studies as samples
+from tests.report.studies import report, storage_frontier, tornado
+from tests.world.known_plans import CASES, plan
 from tests.world.solved import write_plan
 
 PLAN = plan(CASES["complete"])
@@ -60,12 +59,6 @@ class Page(HTMLParser):
             self.texts.append(data)
         if self.open and self.open[-1] in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self.headings.append((self.open[-1], data))
-
-    def policy(self) -> str:
-        found = [attrs["content"] for tag, attrs in self.tags
-                 if attrs.get("http-equiv") == "Content-Security-Policy"]  # fmt: skip
-        assert len(found) == 1 and found[0]
-        return found[0]
 
 
 @cache

@@ -19,11 +19,11 @@ from planner.report.blocks import (
     Panel,
     Reference,
 )
-from tests.report.charts import samples
-from tests.report.charts.samples import charts
-from tests.report.samples_sensitivity import (
+from tests.report import studies as samples
+from tests.report.studies import (
     FAILURES,
     POWER,
+    charts,
     grid_sweep,
     storage_frontier,
     tornado,
@@ -34,7 +34,7 @@ CHARTS: dict[str, Chart] = {
     f"{number}-{chart.name}": chart
     for number, (study, rows) in enumerate([*samples.all_kinds(), *samples.hostile()])
     for chart in charts(study, rows)
-    if number < KINDS or chart.name in ("frontier", "tornado", "candidates")
+    if number < KINDS or chart.name in ("frontier", "candidates")
 }
 
 

@@ -65,7 +65,6 @@ def cluster(name: str = "hall", jobs: Sequence[JobFound] = (), **more: Any) -> C
         "samples": 51_840,
         "sample_s": 10.0,
         "reads": True,
-        "background_gb_per_s": 1.3,
         "peak_gb_per_s": 301.0,
         "other": 31,
     }

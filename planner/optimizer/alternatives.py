@@ -1,15 +1,15 @@
-"""The fewest units of other vendors' storage that serve a plan's job.
+"""Alternatives to a plan: other storage for its job, plans with other items, and its fit elsewhere.
 
-Nothing is solved: GPU systems, GPUs in use and way are those of the plan, so counts are compared by
-running them, all items at once. More units of an item never do less work, and take more of what is
-limited: the fewest are found by halving.
+Other storage is not solved: GPU systems, GPUs in use and way are those of the plan, so counts are
+compared by running them, all items at once. More units of an item never do less work, and take more
+of what is limited: the fewest are found by halving.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer.bill import Counts, Flags, least_order, stored, unmet_needs
 from planner.optimizer.objective import floors, measure, natural, work_paid
 from planner.optimizer.operate import Run, broken_limits, goodput_with, is_orderly, operate
+from planner.optimizer.optimise import Question
+from planner.optimizer.search import Effort, Search
+from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import most_gpus
 
 MOST_UNITS = 4096
@@ -173,3 +176,81 @@ class OtherStorage:
 def _most_units(item: Storage) -> int:
     most = min(item.high or MOST_UNITS, MOST_UNITS)
     return min(most, item.segments[-1].high) if item.segments else most
+
+
+# What no plan with some item passes, for many items at once.
+
+
+Bound = float | Literal["no plan"] | None
+"""As the search scales the objective; None where the search was cut short."""
+
+
+def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> dict[str, Bound]:
+    """Bound of the objective of plans with each item.
+
+    Args:
+        ids: GPU systems (which are then to be in use) and storage items.
+        gap: how close the values are to the best plan with the item, as a share.
+        effort: limits of work and time.
+    """
+    names = list(ids)
+    found: dict[str, Bound] = dict.fromkeys(names, "no plan")
+    if effort.over:
+        return dict.fromkeys(names)
+    if not names or not case.systems or not case.storage:
+        return found
+    ask = Question(case, gap, effort, ties=False)
+    space = ask.spaces[0]
+    rows = {offer.id: row for row, offer in enumerate(space.offers)}
+    demands = np.zeros((len(space.offers), len(names)), dtype=np.int64)
+    for place, name in enumerate(names):
+        demands[rows[name], place] = space.first[rows[name]]
+    limits = np.tile(ask.columns.limits(case)[:, None], (1, len(names)))
+    search = Search(
+        ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
+    )
+    begin = [(space, _boxes_in_use(space, demands)) for space in ask.spaces]
+    sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
+    for name, answer in zip(names, search.run(begin=begin), strict=True):
+        run = None if answer.point is None else answer.point.operated()
+        if run is not None:
+            found[name] = of(run) + sign * (answer.bound - answer.value)
+        elif not answer.ended:
+            found[name] = None
+    return found
+
+
+def _boxes_in_use(space: Space, demands: Counts) -> Boxes:
+    """Every purchase for each scenario, with the GPU systems in use that it demands."""
+    boxes = space.whole(np.arange(demands.shape[1]))
+    runs = np.zeros((space.first_store, len(space.work.teams)), dtype=bool)
+    for team, rows in enumerate(space.work.rows_of):
+        runs[rows, team] = True
+    asked = demands[: space.first_store, boxes.owner] > 0
+    return boxes.at(np.asarray((runs[:, boxes.team] | ~asked).all(axis=0)))
+
+
+# Whether a plan in hand is one of another problem, too: found by arithmetic.
+
+
+def fitted(case: Case, run: Run) -> Run | None:
+    """An operation at its best under a case; None where that refuses its purchase or use.
+
+    Args:
+        run: an operation of another case with the same products.
+    """
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    units = {name: run.units.get(name, 0) for name in ids}
+    if not is_orderly(case, units) or broken_limits(case, units, run.ways):
+        return None
+    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
+        return None
+    found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
+    if found is None or not floors(case)(found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
+        return None
+    return replace(found, units=units)

@@ -1,157 +1,28 @@
-"""Changes by paths: ``--set`` and scenarios over a file, checked changes of validated inputs, and
-places of paths in the problem, a catalog or prices, with the type of their values."""
+"""Places of paths in validated inputs, with the type of their values; checked changes of them."""
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
-from planner.errors import Finding, FixableError, InputError, clip, did_you_mean, suggest
+from planner.errors import Finding, InputError, clip, suggest
 from planner.inputs import Change, Document, Inputs, applied, root_of
-from planner.loader import documents
+from planner.loader import NoPlaceError, documents, list_position
 from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
-from planner.paths import CATALOG, PRICES, DataPath
+from planner.paths import CATALOG, PRICES
+from planner.paths import field_of as known_field_of
 from planner.removed import setting_successor
 from planner.schema import CANONICAL, Model, Unit
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
-
-CHOICES = {"policy", "maximize", "minimize"}
-"""A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
-SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
-FILE_MARK = "@"
-"""First letter of a setting that names a file of overrides."""
-ELSEWHERE = {PRICES: "price books", CATALOG: "catalogs"}
-"""Files with the values of paths that only sweeps and draws take."""
-SET_FIX = "write for example --set site.facility_power='12 MW'"
-
-
-def apply_scenario(document: Document, name: str | None) -> None:
-    """Lay the named scenario over the document and remove the ``scenarios`` section.
-
-    Raises:
-        InputError: there is no such scenario, or one of them is malformed.
-    """
-    scenarios = document.data.pop("scenarios", {})
-    parts = scenarios.items() if isinstance(scenarios, dict) else [("", None)]
-    for key, part in parts:
-        place = document.place(("scenarios", key))
-        if not isinstance(part, dict):
-            message = "expected names, each with a mapping of overrides"
-            fix = "write for example half_power: {site: {facility_power: 5 MW}}"
-            path = f"scenarios.{key}".rstrip(".")
-            raise InputError(Finding("type", message, *place, path, fix))
-        if not SCENARIO_NAME.match(key):
-            message = f"the name {key[:40]!r} cannot be part of a file name"
-            fix = "use letters, digits, '_', '-' and '.'"
-            raise InputError(Finding("scenario", message, *place, "scenarios", fix))
-    if name is None:
-        return
-    if name not in scenarios:
-        hint = did_you_mean(name, list(scenarios))
-        message = f"no scenario '{name}' (known: {', '.join(scenarios) or 'none'})"
-        raise InputError(Finding("scenario", message, document.file, None, "scenarios", hint))
-    _lay(document, scenarios[name], document, ("scenarios", name))
-
-
-def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
-    """Apply ``path=value`` settings of the command line, and files of them, in their order.
-
-    Raises:
-        InputError: a setting is no ``path=value``, or its path leads nowhere.
-    """
-    for setting in settings:
-        if setting.startswith(FILE_MARK):
-            source = documents.read(Path(setting.removeprefix(FILE_MARK)), documents.OVERRIDES)
-            _lay(document, source.data, source, ())
-            continue
-        origin = f"--set {clip(setting, 80)}"
-        path, separator, text = setting.partition("=")
-        if not separator or not path.strip():
-            raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
-        before = document.data
-        typed = _replace_value(
-            document, path.strip().split("."), documents.scalar(text, origin), origin
-        )
-        typed = typed[: _depth(before, typed) + 1]  # parts made for the value come from it, too
-        document.lines = {p: n for p, n in document.lines.items() if p[: len(typed)] != typed}
-        document.origins[typed] = origin
-
-
-def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
-    """Lay a mapping over the document; each value keeps the line of its own file."""
-    for path, value in _leaves(data, ()):
-        line = source.line((*prefix, *path)) or 1
-        steps = [part for step in path for part in str(step).split(".")]
-        origin = f"{source.file}:{line}"
-        typed = _replace_value(document, steps, value, origin)
-        if source is document:
-            document.lines[typed] = line
-        else:
-            document.origins[typed] = origin
-
-
-def _leaves(data: Mapping[str, Any], path: DataPath) -> Iterator[tuple[DataPath, Any]]:
-    for key, value in data.items():
-        if isinstance(value, dict) and not CHOICES & value.keys():
-            yield from _leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
-
-
-def _depth(data: Any, path: DataPath) -> int:
-    """Number of first steps of a path that lead through mappings and lists."""
-    for depth, step in enumerate(path[:-1]):
-        data = data.get(step) if isinstance(data, dict) else data[step]
-        if not isinstance(data, (dict, tuple)):
-            return depth
-    return len(path) - 1
-
-
-def _replace_value(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
-    """Replace the value at steps; return them with positions in lists as numbers."""
-    whole = ".".join(steps)
-    if not all(steps) or len(steps) > documents.MAX_DEPTH:
-        raise InputError(Finding("set", f"'{whole[:80]}' is not a path", origin, fix=SET_FIX))
-    if len(steps) > 2 and steps[0] in ELSEWHERE:
-        message = f"'{whole[:80]}' belongs to {ELSEWHERE[steps[0]]}, not to the problem"
-        fix = "change a copy and name that, or try values: planner sweep --vary"
-        raise InputError(Finding("set", message, origin, fix=fix))
-    successor = setting_successor(steps) if len(steps) > 1 else None
-    if successor is not None:
-        message = f"the setting '{steps[-1]}' is gone"
-        raise InputError(Finding("removed-setting", message, origin, None, whole, successor))
-    try:
-        document.data, path = _replaced(document.data, steps, value, whole)
-    except NoPlaceError as error:
-        raise InputError(Finding("set", str(error), origin, fix=error.fix)) from None
-    return path
-
-
-def _replaced(here: Any, steps: list[str], value: Any, whole: str) -> tuple[Any, DataPath]:
-    """Data with the value at the steps, and these with positions in lists as numbers."""
-    if not steps:
-        return value, ()
-    step, rest = steps[0], steps[1:]
-    if isinstance(here, tuple):
-        index = list_position(here, step, whole)
-        new, path = _replaced(here[index], rest, value, whole)
-        return (*here[:index], new, *here[index + 1 :]), (index, *path)
-    # A mapping replaces a single value; the schema refuses it where it makes no sense.
-    below = here if isinstance(here, dict) else {}
-    new, path = _replaced(below.get(step), rest, value, whole)
-    return {**below, step: new}, (step, *path)
-
 
 # Changes of validated inputs.
 
@@ -177,11 +48,11 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
 
 def _field_faults(inputs: Inputs) -> list[Finding]:
     """Findings of the rules between the fields of a problem."""
-    document = inputs.document or Document("", {})
     data = inputs.problem.model_dump(exclude_unset=True, by_alias=True)
     try:
         Problem.model_validate(data, context=CANONICAL)
     except ValidationError as error:
+        document = inputs.document or Document("", {})
         return documents.findings(error, replace(document, data=data), Problem)
     return []
 
@@ -189,16 +60,16 @@ def _field_faults(inputs: Inputs) -> list[Finding]:
 def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding]:
     """Faults of changed items and families; changes are of values, never of sources."""
     names = {name for root, name in (root_of(change.path) for change in changes) if root == CATALOG}
-    items, found = inputs.by_id, []
-    for family in (each for each in inputs.families if each.id in names):
-        found += [(family.id, *fault) for fault in check_family(family, None, items)]
     families = {family.id: family for family in inputs.families}
-    for name in sorted(names & {*items}):
-        found += [(name, *fault) for fault in check_item(items[name], None, items, families)]
-    return [
-        Finding("catalog", message, path=f"{CATALOG}.{name}.{part}", fix=fix)
-        for name, message, fix, part in found
-    ]
+    found = []
+    for name in sorted(names):
+        if name in families:
+            faults = check_family(families[name], None, inputs.by_id)
+        else:
+            faults = check_item(inputs.item(name), None, inputs.by_id, families)
+        for message, fix, part in faults:
+            found.append(Finding("catalog", message, path=f"{CATALOG}.{name}.{part}", fix=fix))
+    return found
 
 
 def _blamed(finding: Finding, changes: tuple[Change, ...]) -> Finding:
@@ -211,16 +82,10 @@ def _blamed(finding: Finding, changes: tuple[Change, ...]) -> Finding:
     return replace(finding, file=f"with {text}", line=None)
 
 
-# Places of paths in validated inputs.
+# The type of a place.
 
 Cell = float | int | str | bool | None
 """A cell in an input column of a table."""
-
-ALL = "*"
-_READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
-
-
-# The type of a place.
 
 
 @dataclass(frozen=True)
@@ -253,10 +118,21 @@ class Slot:
         share = self.unit is not None and self.unit.dimension is units.SHARE
         return "share" if share else self.symbol
 
-    def read(self, raw: Any, rates: units.Rates) -> Any:
-        """The value of a part of a file; raises pydantic's ValidationError where it is refused."""
-        read: Any = self.model.model_validate({"value": raw}, context={"rates": rates})
-        return read.value
+    def read(self, text: str, rates: units.Rates) -> Any:
+        """The value of a text, as in a file.
+
+        Raises:
+            InputError: it is refused; findings name no place.
+        """
+        try:
+            raw = documents.scalar(text, "")
+            found: Any = self.model.model_validate({"value": raw}, context={"rates": rates})
+            return found.value
+        except InputError as error:
+            faults: Sequence[Finding] = error.findings
+        except ValidationError as error:
+            faults = documents.findings(error, Document("", {"value": raw}), self.model)
+        raise InputError([replace(fault, file=None, path=None) for fault in faults])
 
     def inside(self) -> tuple[Any, Slot]:
         """The type of the keys and the slot of the entries of a mapping or list."""
@@ -325,18 +201,17 @@ def short(value: Any, most: int = 80) -> str:
 
 # Places of a path.
 
+ALL = "*"
+"""Step of a path to every entry of a mapping or list."""
+_READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
+
 
 def field_of(model: type[BaseModel], key: str) -> str | None:
     """The field that a key of a file fills, None where there is none."""
-    return next((name for name in model.model_fields if _key(model, name) == key), None)
-
-
-def _key(model: type[BaseModel], name: str) -> str:
-    return model.model_fields[name].alias or name
-
-
-class NoPlaceError(FixableError):
-    """A path that leads nowhere."""
+    try:
+        return known_field_of(model, key, key)
+    except KeyError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -345,7 +220,7 @@ class Place:
 
     A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
     named) is filled by giving that part whole: ``parent`` is its path, ``made`` its model and the
-    field of the value.
+    key of the value.
     """
 
     path: str
@@ -358,8 +233,7 @@ class Place:
         """The change that puts a validated value here."""
         if self.made is None:
             return Change(self.path, value, text)
-        model, name = self.made
-        key = _key(model, name)
+        model, key = self.made
         whole = model.model_validate({key: value}, context=CANONICAL)
         return Change(self.parent, whole, f"{{{key}: {text}}}")
 
@@ -383,43 +257,24 @@ def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     return tuple(map(_ended, found))
 
 
-def list_position(entries: Sequence[object], step: str, path: str) -> int:
-    """The position of an entry of a list: a number, or the name of the entry.
-
-    Raises:
-        NoPlaceError: there is none.
-    """
-    names = [e.get("name") if isinstance(e, dict) else getattr(e, "name", None) for e in entries]
-    if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(entries):
-        return int(step)
-    if step in names:
-        return names.index(step)
-    known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
-    fix = "its entries: " + (", ".join(known) or "none")
-    raise NoPlaceError(f"'{path}': the list has no entry '{step[:60]}'", fix)
-
-
 def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     """The first places of a path, and the steps from there on."""
-    root, name = steps[0], steps[1] if len(steps) > 1 else ""
+    root, name, *_ = (*steps, "")
     if root in _READ_ONCE and not (root == PRICES and name and not name.isdigit()):
         fix = "name them in a scenario of the problem file, and give --scenarios"
         raise NoPlaceError(f"which {_READ_ONCE[root]} are read cannot be varied", fix)
     if root not in (CATALOG, PRICES):
         return [Place("", slot_for(Problem), inputs.problem)], steps
-    priced = root == PRICES
     known: Mapping[str, Any] = inputs.prices
-    if not priced:
+    kind, example = "price", "list"
+    if root == CATALOG:
         known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
+        kind, example = "item", "consumes.it_power"
     if name not in (ALL, *known):
-        kind = "price for" if priced else "item"
-        message = f"no {kind} '{name[:60]}' in the {'price books' if priced else 'catalogs'} in use"
-        raise NoPlaceError(message, suggest(name, list(known)))
+        raise NoPlaceError(f"no {kind} '{name[:60]}' in the files in use", suggest(name, [*known]))
     if len(steps) < 3:
-        example = "list" if priced else "consumes.it_power"
-        raise NoPlaceError(
-            f"'{root}.{name}' is no single value", f"such as {root}.{name}.{example}"
-        )
+        message = f"'{root}.{name}' is no single value"
+        raise NoPlaceError(message, f"such as {root}.{name}.{example}")
     having = [each for each, value in known.items() if field_of(type(value), steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
     return [Place(f"{root}.{n}", slot_for(type(known[n])), known[n]) for n in names], steps[2:]
@@ -441,7 +296,7 @@ def _step_into_model(place: Place, model: BaseModel, step: str) -> Place:
     kind, path = type(model), f"{place.path}.{step}".lstrip(".")
     name = field_of(kind, step)
     if name is None:
-        keys = [_key(kind, field) for field in kind.model_fields]
+        keys = list(documents.by_key(kind))
         if isinstance(model, Problem):
             keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
         where = f"'{place.path}'" if place.path else "the problem"
@@ -453,9 +308,8 @@ def _step_into_model(place: Place, model: BaseModel, step: str) -> Place:
 def _entries(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[tuple[object, Any]]:
     """The entries of a list or mapping that a step leads to; of a mapping also absent ones."""
     entries = place.value
-    pairs = enumerate(entries) if isinstance(entries, tuple) else entries.items()
     if step == ALL:
-        return list(pairs)
+        return enumerate(entries) if isinstance(entries, tuple) else list(entries.items())
     if isinstance(entries, tuple):
         index = list_position(entries, step, place.path)
         return [(index, entries[index])]
@@ -480,10 +334,10 @@ def _step_into_missing(place: Place, step: str) -> Place:
             is_now = "not given" if place.value is None else f"'{place.value}'"
             fix = "give the whole part in the file, where it can be varied then"
             raise NoPlaceError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
-        path, slot = f"{place.path}.{_key(model, name)}", slot_of(model, name)
+        path, slot = f"{place.path}.{step}", slot_of(model, name)
         if path.startswith("items."):  # laid over the other counts of the item
             return Place(path, slot, None)
-        return Place(path, slot, None, place.path, (model, name))
+        return Place(path, slot, None, place.path, (model, step))
     raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
 
 
