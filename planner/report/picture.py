@@ -32,9 +32,7 @@ from planner.report.blocks import (
     Line,
     Mark,
     Panel,
-    Points,
     Reference,
-    Shape,
     Tone,
 )
 from planner.report.words import clean
@@ -45,8 +43,6 @@ TONES: dict[Tone, str] = {
     "main": "#0072B2",
     "second": "#D55E00",
     "third": "#007A5A",
-    "quiet": "#5F6B7A",
-    "bad": "#8A2B5B",
 }
 INK, MUTED, GRID, SHADE = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1"
 _ON_LIGHT, _ON_DARK, _LIGHT_FROM = "#1F2932", "#FEFEFE", 0.55
@@ -54,17 +50,13 @@ _ON_LIGHT, _ON_DARK, _LIGHT_FROM = "#1F2932", "#FEFEFE", 0.55
 a page is dark."""
 _MAP = ("#00224E", "#414D6B", "#7D7C78", "#BCAF6F", "#FEE838")
 """A scale whose lightness grows evenly (cividis)."""
-_SHAPES: dict[Shape, str] = {
-    "circle": "o",
-    "diamond": "D",
-    "star": "*",
-    "square": "s",
-    "triangle": "^",
-    "down": "v",
-    "left": "<",
-    "right": ">",
-    "pentagon": "p",
+_MARKS: dict[str, tuple[str, float, Tone]] = {
+    "star": ("*", 15, "second"),
+    "diamond": ("D", 9, "third"),
 }
+"""Sign, size and colour by the shape of a mark."""
+_FEW = 60
+"""Points up to which they are drawn large."""
 _HATCH, _THICKNESS = "////", 0.34
 _DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
 """Width of a picture, and of one of several panels on a page."""
@@ -215,25 +207,9 @@ def _draw_reference(layer: Reference, axes: Axes) -> Any:
 @_draw.register(Line)
 def _draw_line(layer: Line, axes: Axes) -> Any:
     x, y = ([math.nan if v is None else v for v in side] for side in (layer.x, layer.y))
-    style = "--" if layer.dashed else "-"
-    return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=1.8)[0]
-
-
-@_draw.register(Points)
-def _draw_points(layer: Points, axes: Axes) -> Any:
-    tone = TONES[layer.tone]
-    (handle,) = axes.plot(
-        layer.x,
-        layer.y,
-        _SHAPES[layer.shape],
-        color=tone,
-        markersize=layer.size * 0.8,
-        markerfacecolor="white" if layer.hollow else tone,
-        markeredgewidth=1.1,
-        zorder=3,
-        alpha=0.7 if layer.hollow and len(layer.x) > 200 else 1.0,
-    )
-    return handle
+    size = 5.0 if len(x) <= _FEW else 3.0
+    look: Any = {"color": TONES[layer.tone], "linewidth": 1.8, "markersize": size}
+    return axes.plot(x, y, layer.style, **look)[0]
 
 
 @_draw.register(Bars)
@@ -282,29 +258,23 @@ def _draw_heat_map(layer: HeatMap, axes: Axes) -> Any:
 @_draw.register(Mark)
 def _draw_mark(mark: Mark, axes: Axes) -> None:
     """Draw a mark with its words above or below, on the side where there is room."""
+    sign, size, tone = _MARKS[mark.shape]
+    above = mark.shape == "star"
     place: Any = axes.transLimits.transform(axes.transScale.transform((mark.x, mark.y)))
-    is_right = place[0] > (_LEFT_ABOVE if mark.above else _LEFT_BELOW)
-    axes.plot(
-        [mark.x],
-        [mark.y],
-        _SHAPES[mark.shape],
-        color=TONES[mark.tone],
-        markersize=15 if mark.shape == "star" else 9,
-        markeredgecolor="white",
-        markeredgewidth=1.2,
-        zorder=4,
-    )
+    is_right = place[0] > (_LEFT_ABOVE if above else _LEFT_BELOW)
+    look: Any = {"color": TONES[tone], "markersize": size, "markeredgecolor": "white"}
+    axes.plot([mark.x], [mark.y], sign, markeredgewidth=1.2, zorder=4, **look)
     if mark.text:
         axes.annotate(
             clean(mark.text),
             (mark.x, mark.y),
-            (-8 if is_right else 8, 10 if mark.above else -10),
+            (-8 if is_right else 8, 10 if above else -10),
             textcoords="offset points",
             ha="right" if is_right else "left",
-            va="bottom" if mark.above else "top",
+            va="bottom" if above else "top",
             fontsize=9,
             fontweight="bold",
-            color=TONES[mark.tone],
+            color=TONES[tone],
             zorder=5,
         )
 

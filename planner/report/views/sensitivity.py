@@ -19,9 +19,7 @@ from planner.report.blocks import (
     Line,
     Mark,
     Panel,
-    Points,
     Reference,
-    Shape,
     Table,
     Text,
     Tone,
@@ -118,16 +116,11 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
     marks = [("Knee", study.knee), ("Best", study.best)]
     if study.best == study.knee:
         marks = [("Best and knee", study.best)]
-    layers: list[Layer] = [
-        Line(f"best {study.y_label}", xs, ys),
-        Points("a plan", xs, ys, size=6.0 if len(points) <= 60 else 4.0),
-    ]
+    layers: list[Layer] = [Line(f"best {study.y_label}", xs, ys, style="o-")]
     for name, at in marks:
         if at is not None:
             text = f"{name}: {fmt.quantity(points[at].y, study.y_unit)}"
-            below = name == "Knee"
-            look: tuple[Shape, Tone] = ("diamond", "third") if below else ("star", "second")
-            layers.append(Mark(text, xs[at], ys[at], *look, above=not below))
+            layers.append(Mark(text, xs[at], ys[at], "diamond" if name == "Knee" else "star"))
     text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
     text += proven([point.gap for point in points])
     return (Chart("frontier", title, text, (Panel(across, up, tuple(layers)),)),)

@@ -31,7 +31,6 @@ from planner.report.blocks import (
     Line,
     Mark,
     Panel,
-    Points,
     Reference,
     Table,
     Text,
@@ -305,16 +304,7 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     y, high = sized_axis(fmt.goal(study), [study.base, *found], study.unit)
     xs = [places[row] / wide for row in order]
     ys = [None if (value := found[row]) is None else value / high for row in order]
-    there = [(at, v) for at, v in zip(xs, ys, strict=True) if v is not None]
-    layers: list[Layer] = [
-        Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys)),
-        Points(
-            "a scenario",
-            tuple(at for at, _ in there),
-            tuple(height for _, height in there),
-            size=6.0 if len(there) <= 60 else 3.5,
-        ),
-    ]
+    layers: list[Layer] = [Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys), style="o-")]
     if study.base is not None:
         layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
     without = sum(value is None for value in found)

@@ -111,7 +111,8 @@ def test_a_frontier_names_its_knee_and_its_best() -> None:
     assert (knee.x, knee.y) == (study.points[study.knee].x, study.points[study.knee].y)
     assert (best.x, best.y) == (study.points[study.best].x, study.points[study.best].y)
     assert knee.text == "Knee: 3,938.2 PFLOP/s"
-    assert best.text.startswith("Best: 4,10") and best.above and not knee.above
+    assert best.text.startswith("Best: 4,10")
+    assert (knee.shape, best.shape) == ("diamond", "star")
     assert panel.x.log and panel.x.title == "delivered write bandwidth, GB/s"
 
 
