@@ -60,12 +60,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("useful_pflops", "useful work", "PFLOP/s", "useful GPUs x peak rate x MFU"),
         ("useful_gpus", "useful GPUs", "GPUs", "GPUs in use x goodput"),
         ("goodput", "goodput", "share", "share of time with kept progress (ETTR)"),
-        (
-            "goodput_understated",
-            "goodput is too low by",
-            "share",
-            "no drain slows the interval after a restart",
-        ),
         ("days_to_train", "days to train", "days"),
         ("replicas", "data-parallel replicas", "replicas"),
         ("replica_gpus", "GPUs that hold one replica", "GPUs"),
@@ -146,9 +140,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("burst.delivered_sustained_gb_per_s", "delivered write bandwidth, sustained", "GB/s"),
         ("burst.buffer_gb", "write buffers beyond the sustained rate", "GB"),
         ("burst.recovery_s", "recovery of write buffers", "s"),
-        ("bulk.dataset_tb", "data set in bulk", "TB"),
-        ("bulk.archives_tb", "archives in bulk", "TB", "milestones and exports"),
-        ("bulk.staged_tb", "data staged on flash", "TB"),
         (
             "bulk.needed_tb",
             "bulk capacity needed",

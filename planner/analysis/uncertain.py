@@ -324,11 +324,9 @@ def _compared(
     plans = []
     for place, n in enumerate(order):
         own, within = values[:, n], ~np.isnan(values[:, n])
-        nominal = planned and place == 0
         one = CandidatePlan(
-            name="nominal" if nominal else f"plan {place + (0 if planned else 1)}",
+            name="nominal" if planned and place == 0 else f"plan {place + (0 if planned else 1)}",
             counts={name: count for name, count in runs[n].units.items() if count},
-            nominal=nominal,
             best_in=int((within & (behind[:, n] <= gap)).sum()),
             feasible=float(within.mean()),
             mean=float(own[within].mean()) if within.any() else None,

@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planner.case.items import BillItem
 from planner.case.model import Case, Rates
-from planner.currency import Currency
-from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, OBJECTIVES, STATED, UNSTATED, Stated
+from planner.currency import Currency, discounted_years
+from planner.figures import (
+    BTU_PER_H_PER_KW,
+    DRAWLESS,
+    HEAT_TO_LIQUID,
+    IT_POWER,
+    OBJECTIVES,
+    STATED,
+    UNSTATED,
+    Stated,
+)
 from planner.inputs import NOTHING_ASKED, Inputs, needs, once_for_each
 from planner.limits import SUPPLIES
 from planner.schema import Bandwidth
 from planner.schema.catalog import Figure, Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Problem, Site
-from planner.sizing.facility import discounted_years, heat_btu_per_h
+from planner.schema.problem import Problem
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
@@ -88,14 +96,11 @@ def liquid_kw(item: Item, inputs: Inputs) -> float:
     return stated(item, inputs, HEAT_TO_LIQUID) or 0.0
 
 
-def meter_kw(item: Item, inputs: Inputs) -> float:
-    """Draw of one unit at the meter, kW, at full draw."""
-    most = it_power_kw(item, inputs) or 0.0
-    return metered_kw(most, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
-
-
-def metered_kw(draw_kw: float, liquid: float, site: Site) -> float:
-    """Draw at the meter, kW, of a draw with a share of liquid-cooled heat."""
+def meter_kw(item: Item, inputs: Inputs, charged_kw: float | None = None) -> float:
+    """Draw of one unit at the meter, kW: at full draw, else at a given one."""
+    most_kw, site = it_power_kw(item, inputs) or 0.0, inputs.problem.site
+    liquid = liquid_kw(item, inputs) / most_kw if most_kw else 0.0
+    draw_kw = most_kw if charged_kw is None else charged_kw
     return draw_kw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
 
 
@@ -248,9 +253,7 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
     problem = inputs.problem
     rule = problem.items.get(item.id, NOTHING_ASKED)
     price, shown_in = inputs.prices.get(item.id), problem.shown_in
-    most_kw, wet_kw = it_power_kw(item, inputs) or 0.0, liquid_kw(item, inputs)
-    liquid = wet_kw / most_kw if most_kw else 0.0
-    charged_kw = most_kw
+    charged_kw = None
     if problem.term is not None and problem.term.energy_basis == "typical":
         charged_kw = typical_power_kw(item, inputs) or 0.0
     net_usd = support_usd = subscription_usd = 0.0
@@ -267,10 +270,10 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
         support_usd_per_year=support_usd,
         subscription_usd_per_year=subscription_usd,
         support_factor=support_factor(item, inputs),
-        it_power_kw=most_kw,
-        meter_kw=metered_kw(most_kw, liquid, problem.site),
-        energy_kw=metered_kw(charged_kw, liquid, problem.site),
-        liquid_kw=wet_kw,
+        it_power_kw=it_power_kw(item, inputs) or 0.0,
+        meter_kw=meter_kw(item, inputs),
+        energy_kw=meter_kw(item, inputs, charged_kw),
+        liquid_kw=liquid_kw(item, inputs),
         stated={name: stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
         # A bundle's spares are of its components: see companions.
         spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),
@@ -319,15 +322,9 @@ class Part(NamedTuple):
         return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
 
 
-def _over_term(*parts: Part) -> tuple[Part, ...]:
-    """Yearly amounts over the term, discounted."""
-
-    def scaled(part: Part) -> Part:
-        return Part(
-            lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought
-        )
-
-    return tuple(scaled(part) for part in parts)
+def _over_term(part: Part) -> Part:
+    """A yearly amount over the term, discounted."""
+    return Part(lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought)
 
 
 def _stated_part(name: str) -> Part:
@@ -348,7 +345,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
-    "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
+    "heat_btu_per_h": (Part(lambda item, rates: item.it_power_kw * BTU_PER_H_PER_KW),),
     **{name: (_stated_part(name),) for name in STATED if name in _COMPARED},
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),
@@ -356,7 +353,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "energy_usd_per_year": (_ENERGY,),
     "colocation_usd_per_year": (_COLOCATION,),
     "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
-    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *map(_over_term, (_SUBSCRIPTIONS, _ENERGY, _COLOCATION))),
 }
 """By figure, catalog figures as far as anything compares them. Racks are counts of their own, which
 the companions know."""

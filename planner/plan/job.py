@@ -11,12 +11,9 @@ from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
-from planner.schema.catalog import Item
-from planner.schema.job import Job
 from planner.schema.operation import (
     BulkPlan,
     BurstPlan,
-    FailureClass,
     JobPlan,
     LocalPlan,
     Loss,
@@ -24,8 +21,10 @@ from planner.schema.operation import (
     ShrunkPlan,
     WayPlan,
 )
-from planner.sizing import goodput, two_levels
+from planner.sizing import goodput
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
+
+DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
 
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
@@ -42,6 +41,22 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
     read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
     transfer_s = job.checkpoint_gb / write_gb_per_s
+    system, way = in_use[0]
+    per_system = stated.gpus.most_of(system.id)  # of one system the job uses no more
+    if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
+        per_system = way.usable_gpus
+    held, other_tb = stated.checkpoint.keep_last + 1, stated.dataset_tb
+    if not stated.in_bulk:
+        held += stated.checkpoint.milestones
+        other_tb += exports_tb(stated.parameters, stated.checkpoint.exports)
+    degraded = {}
+    if case.tolerate_down:
+        degraded = {
+            "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
+            "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
+            "degraded_drain_s": job.checkpoint_gb / run.degraded_write_gb_per_s,
+            "degraded_restore_s": run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s,
+        }
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -54,8 +69,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         replica_gpus=run.replica_gpus,
         replicas=run.gpus / run.replica_gpus if run.replica_gpus else None,
         whole_replicas=job.whole_replicas,
-        tensor_gpus=in_use[0][1].tensor_gpus,
-        per_system_gpus=_per_system_gpus(inputs, *in_use[0]),
+        tensor_gpus=way.tensor_gpus,
+        per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
         idle_gpus=sum(s.gpus * run.used.get(s.id, 0) for s in case.systems) - run.gpus,
         hot_spare_systems=sum(job.hot(count) for count in run.used.values()),
@@ -88,10 +103,11 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         restart_s=job.restart_s,
         ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=job.capacity_needed_tb,
-        **_capacity_parts(stated),
+        checkpoints_held=held,
+        other_data_tb=other_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         tolerate_down=case.tolerate_down,
-        **(_degraded(job.checkpoint_gb, run) if case.tolerate_down else {}),
+        **degraded,
         # Failures and work.
         failures_per_gpu_day=run.failures_per_gpu_day,
         mtti_s=run.mtti_s,
@@ -103,49 +119,19 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tokens=job.tokens,
         active_parameters=job.active_parameters,
         **way_fields(inputs, case, run),
-        local=_local(inputs, case, run) if run.mode == "local" else None,
+        local=_local(case, run) if run.mode == "local" else None,
         derived_stall=job.derived_stall and run.mode != "sync",
         repair=_repair(case, run),
         burst=_burst(case, run),
-        bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
+        bulk=_bulk(case, run) if job.bulk_needed_tb else None,
     )
 
 
-def _per_system_gpus(inputs: Inputs, system: System, way: Way) -> int | None:
-    """The most GPUs of one system that the job uses: as decided, or as the problem states."""
-    if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
-        return way.usable_gpus
-    return inputs.problem.job.gpus.most_of(system.id)
-
-
-def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
-    """Figures with appliances down, on which limits count."""
-    transfer_s = checkpoint_gb / run.degraded_write_gb_per_s
-    return {
-        "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
-        "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
-        "degraded_drain_s": transfer_s,
-        "degraded_restore_s": run.fan_out * checkpoint_gb / run.degraded_read_gb_per_s,
-    }
-
-
-def _capacity_parts(stated: Job) -> dict[str, float]:
-    """Parts of the capacity needed, before the fill limit."""
-    held = stated.checkpoint.keep_last + 1
-    exported_tb = exports_tb(stated.parameters, stated.checkpoint.exports)
-    if stated.in_bulk:
-        return {"checkpoints_held": held, "other_data_tb": stated.dataset_tb}
-    return {
-        "checkpoints_held": held + stated.checkpoint.milestones,
-        "other_data_tb": stated.dataset_tb + exported_tb,
-    }
-
-
 def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """Time lost by cause, and the error of goodput under a slowdown (not known with two levels)."""
-    job, understated = case.job, 0.0
+    """Time lost by cause."""
+    job = case.job
     if run.mode == "local":
-        parts = two_levels.loss(operate.on_two_levels(job, run), run.waiting)
+        parts = goodput.two_level_loss(operate.on_two_levels(job, run), run.waiting)
     else:
         parts = goodput.goodput_loss(
             run.interval_s,
@@ -158,22 +144,16 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
             run.kept_by_swaps,
             run.waiting,
         )
-        recovery_s = job.restart_s + run.restore_s
-        understated = goodput.understated_goodput(
-            run.interval_s, run.drain_s, recovery_s, run.mtti_s, slowdown
-        )
-    running = run.kept_by_swaps * (1.0 - run.waiting)
     return {
-        "goodput_understated": running * understated * job.progress,
         "loss": Loss(**vars(parts), other=run.goodput * job.lost_time_share / job.progress),
         "lost_time": job.lost_time_share,
     }
 
 
-def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
+def _local(case: Case, run: Run) -> LocalPlan:
     """The local level of checkpoints: of several types the fullest."""
-    stated, levels, job = inputs.problem.job.levels, case.job.levels, case.job
-    assert stated is not None and levels is not None
+    levels, job = case.job.levels, case.job
+    assert levels is not None
     ways = [(way, way.drives) for _, way in case.in_use(run.used, run.ways)]
     types = [
         (drives, local_room_tb(job, way, run.gpus)) for way, drives in ways if drives is not None
@@ -185,20 +165,6 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
         drain_s=run.local_drain_s,
         restart_s=levels.local_restart_s,
         remote_share=levels.remote_share,
-        classes=tuple(
-            FailureClass(
-                name=name,
-                share=share,
-                recovers=stated.recovers[name],
-                level="local"
-                if two_levels.survives(stated.recovers[name], stated.copies)
-                else "remote",
-            )
-            for name, share in inputs.problem.job.failure_shares.items()
-        ),
-        copies=levels.copies,
-        keep=levels.keep,
-        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _ in types),
         room_tb=room_tb,
         capacity_tb=full.capacity_tb,
     )
@@ -254,13 +220,9 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     )
 
 
-def _bulk(stated: Job, case: Case, run: Run) -> BulkPlan:
+def _bulk(case: Case, run: Run) -> BulkPlan:
     usable_tb, read = case.in_bulk(run.units)
-    milestones_tb = stated.checkpoint.milestones * case.job.checkpoint_gb / 1e3
     return BulkPlan(
-        dataset_tb=stated.tiered.size_tb,
-        archives_tb=milestones_tb + exports_tb(stated.parameters, stated.checkpoint.exports),
-        staged_tb=stated.tiered.staged_tb,
         needed_tb=case.job.bulk_needed_tb,
         usable_tb=usable_tb,
         delivered_read_gb_per_s=read,
@@ -312,33 +274,19 @@ def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
 
 
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
-    point, row = choice.point, choice.measured
-    item = inputs.item(system.id)
+    point, row, option, job = choice.point, choice.measured, choice.option, inputs.problem.job
+    item, rest = inputs.item(system.id), dict[str, Any]()
+    if row is not None:
+        rest = {"rate_tflops": row.rate_tflops, "rate_gpus": row.gpus}
+    if option is not None:
+        rest |= {name: getattr(option, name) for name in DEGREES}
+        rest["min_replicas"] = least_replicas(item, job.spread(option)) or 1
     return WayPlan(
-        id=choice.id_of(item, inputs.problem.job),
+        id=choice.id_of(item, job),
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,
         power_share=point.power,
         throughput=point.throughput,
-        rate_tflops=None if row is None else row.rate_tflops,
-        rate_gpus=None if row is None else row.gpus,
-        **_parallelism(item, inputs.problem.job, choice),
+        **rest,
     )
-
-
-def _parallelism(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
-    option = choice.option
-    if option is None:
-        return {}
-    names = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
-    return {
-        **{name: getattr(option, name) for name in names},
-        "option_factor": option.factor,
-        "min_replicas": least_replicas(item, job.spread(option)) or 1,
-    }
-
-
-def _title(inputs: Inputs, item: Item, source: str) -> str:
-    known = inputs.item_sources.get(item.id, {}).get(source)
-    return source if known is None else known.title

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planner.errors import Finding, InputError, clip
 from planner.quotes.cells import AMOUNTS, Cell, Grid, Row, Table, currency_of, find_tables, read
-from planner.quotes.lines import Line, check_sums, find_decimal, read_lines, settle_lines
+from planner.quotes.lines import Line, check_sums, find_decimal, leave_out_hidden, read_lines
 from planner.quotes.products import item_prices, recognise_items, unknown_products
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
@@ -86,7 +86,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
     }
     notes = [row for row in grid.rows() if (row.sheet, row.number) not in priced]
     recognise_items(lines, items, mapping.items)
-    settle_lines(lines)
+    leave_out_hidden(lines)
     sums, wrong = check_sums(lines)
     prices, doubtful = item_prices(lines, rate)
     return Quote(

@@ -128,11 +128,6 @@ class Line:
         return self.texts.get("line", "")
 
     @property
-    def counts(self) -> bool:
-        """True if the quote asks for its amount, taxes apart."""
-        return self.kind in COUNTED
-
-    @property
     def term_years(self) -> float | None:
         """The term of a service; without a unit 12 and more are months."""
         term = self.texts.get("term", "")
@@ -442,25 +437,17 @@ def _include_bundle_parts(lines: Sequence[Line]) -> None:
 # Totals.
 
 
-def settle_lines(lines: Sequence[Line]) -> None:
-    """Count options, or leave out hidden rows, where only that gives the quote's last total."""
+def leave_out_hidden(lines: Sequence[Line]) -> None:
+    """Leave out hidden rows where only that gives the quote's last total."""
     totals = [line for line in lines if line.kind == "total" and line.amount is not None]
-    hidden = [line for line in lines if line.row.hidden and line.counts]
-    options = [line for line in lines if line.kind == "option"]
-    ways: tuple[tuple[list[Line], LineKind, str], ...] = (
-        (options, "item", "called an option, and the quote's total holds it"),
-        (hidden, "option", "a hidden row, which the quote's total leaves out"),
-    )
-    for changed, kind, remark in ways:
-        if not totals or _compare(totals[-1], lines).agrees:
-            return
-        before = [line.kind for line in changed]
-        for line in changed:
-            line.kind = kind
-        agrees = _compare(totals[-1], lines).agrees
-        for line, was in zip(changed, before, strict=True):
-            line.remarks += [remark] if agrees else []
-            line.kind = kind if agrees else was
+    hidden = [line for line in lines if line.row.hidden and line.kind in COUNTED]
+    if not hidden or not totals or _compare(totals[-1], lines).agrees:
+        return
+    shown = [line for line in lines if line not in hidden]
+    if _compare(totals[-1], shown).agrees:
+        for line in hidden:
+            line.kind = "option"
+            line.remarks.append("a hidden row, which the quote's total leaves out")
 
 
 def check_sums(lines: Sequence[Line]) -> tuple[tuple[QuoteSum, ...], tuple[str, ...]]:
@@ -508,7 +495,7 @@ def _subtotalled(line: Line, since: Sequence[Line], before: Sequence[Line]) -> S
 def _compare(line: Line, held: Sequence[Line]) -> QuoteSum:
     """A total beside the sum of lines, without taxes or with them."""
     stated = line.amount or 0.0
-    counted = math.fsum(each.amount or 0.0 for each in held if each.counts)
+    counted = math.fsum(each.amount or 0.0 for each in held if each.kind in COUNTED)
     taxed = counted + math.fsum(each.amount or 0.0 for each in held if each.kind == "tax")
     read = min(counted, taxed, key=lambda each: abs(each - stated))
     agrees = abs(read - stated) <= CENT * max(1, len(held)) + 1e-9 * abs(stated)

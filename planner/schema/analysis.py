@@ -328,7 +328,6 @@ class CandidatePlan(Record):
 
     name: str
     counts: dict[str, int]
-    nominal: bool
     best_in: int
     feasible: float
     mean: InUnitOfGoal | None

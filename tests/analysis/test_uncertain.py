@@ -163,8 +163,7 @@ def test_regret_is_what_solving_with_fixed_counts_says(
     least = min(candidate.most_regret for candidate in found.candidates)
     assert found.least_regret is not None
     assert found.candidates[found.least_regret].most_regret == least
-    assert found.candidates[0].nominal
-    assert sum(candidate.nominal for candidate in found.candidates) == 1
+    assert [each.name for each in found.candidates].index("nominal") == 0
 
 
 def turned_out(inputs: Inputs, seed: int) -> tuple[Change, ...]:
@@ -237,7 +236,6 @@ def test_no_plan_as_it_stands(small: str) -> None:
     assert found.base is None
     assert found.message is not None
     assert found.message.startswith("The problem as it stands has no plan: no plan meets every")
-    assert not any(candidate.nominal for candidate in found.candidates)
     assert found.candidates[0].name == "plan 1"
 
 
