@@ -269,7 +269,7 @@ def _list(
 ) -> Panel:
     rows = tuple(number + ROW_MIDDLE for number in range(len(names)))
     starts, stops = ([*zip(*ends, strict=True)]) or ((), ())
-    bars = Bars("", rows, starts, stops, tuple(texts), tuple(texts))
+    bars = Bars("", rows, starts, stops, tuple(texts))
     return Panel(axis, Axis(""), (bars,), tuple(names))
 
 
