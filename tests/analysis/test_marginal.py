@@ -15,7 +15,7 @@ from planner.analysis.variants import Best
 from planner.api import Options
 from planner.case import resolve
 from planner.inputs import Inputs, applied, changed
-from planner.levers import Lever, levers, read
+from planner.levers import Lever, levers
 from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
@@ -23,6 +23,7 @@ from planner.report.screen import show
 from planner.report.views.explain import view
 from planner.schema.analysis import Explanation, Marginal, Moved, Without
 from tests.infeasible.plant import drawn
+from tests.levers.test_levers import read
 from tests.oracle.enumerate import best
 from tests.world.files import CATALOG, FILES, PROBLEM
 from tests.world.solved import solve
