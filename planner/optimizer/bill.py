@@ -301,9 +301,7 @@ class Kernel:
         return fine
 
 
-@lru_cache(maxsize=16)
-def _kernel(case: Case) -> Kernel:
-    return Kernel(case)
+_kernel = lru_cache(maxsize=16)(Kernel)
 
 
 def kernel_of(case: Case) -> Kernel:
@@ -524,12 +522,6 @@ def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
     with np.errstate(divide="ignore"):
         worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured_tb_per_day
     return np.where(endured_tb_per_day > 0, worn, 0.0)
-
-
-def staged(case: Case, stores: Stores) -> Numbers:
-    """The training data that comes from the bulk tier to flash, GB/s."""
-    write = case.job.staged_share * case.delivered_write_share * stores.sustained
-    return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
 
 
 # Limits on purchases, as vectors.
