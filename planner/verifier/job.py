@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.schema.catalog import Item
 from planner.schema.job import Job, Parallelism
-from planner.schema.operation import JobPlan, WayPlan
+from planner.schema.operation import JobPlan
 from planner.verifier import physics
 from planner.verifier.basis import Basis, Findings, agrees, round_up, times, total, value
 from planner.verifier.physics import (
@@ -50,7 +50,6 @@ BYTES_PER_PARAMETER = {
     "weights_only": 2.0,
     "megatron_1t": 13.8,  # 13.8 TB of 1e12 parameters, arXiv 2104.04473 section 5.10
 }
-DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
 
 
 def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
@@ -60,8 +59,8 @@ def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     """
     job = basis.job
     if len(job.options) > 1:
-        spread = {_degrees(way) for way in j.ways}
-        option = next((each for each in job.options if spread == {_degrees(each)}), None)
+        spread = {way.option for way in j.ways}
+        option = next((each for each in job.options if spread == {each.name}), None)
         known = option is not None
         found.require(known, "jobs.ways: no option of the problem spreads a replica like this")
         job = job.model_copy(update={"parallelisms": option or job.options[0]})
@@ -84,12 +83,6 @@ def _stay_in_rack(job: Job, item: Item) -> bool:
     return tray < gpus_of(item) and tray % tensor_gpus(job) != 0
 
 
-def _degrees(of: WayPlan | Parallelism) -> tuple[int | None, ...]:
-    plain = of.experts == 1 and (isinstance(of, WayPlan) or of.expert_parameters is None)
-    inside = (1, of.tensor) if plain else (of.experts, of.expert_tensor or of.tensor)
-    return of.tensor, of.pipeline, of.context, *inside
-
-
 def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Parallelism, ...]) -> None:
     """Check set point, precision and rate of each GPU type in use."""
     job, training = basis.job, basis.job.training
@@ -110,11 +103,10 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
         own: dict[str, Any] = {
             "rate_tflops": row and row.rate_tflops,
             "rate_gpus": row and row.gpus,
-            "tensor": None,
+            "option": option and option.name,
         }
         own |= dict(zip(("power_share", "throughput"), point or (1.0, 1.0), strict=True))
         if option is not None:
-            own |= {field: getattr(option, field) for field in DEGREES}
             own["min_replicas"] = least_replicas(item, job)
         found.expect(name, way, own)
         least = way.min_replicas * (option.replica_gpus if option else 0)
