@@ -38,7 +38,7 @@ def block_starts(program: Program) -> tuple[int, ...]:
     for _, job in program.training():
         starts |= {job.tokens.by or 0} if job.tokens else set()
     for site in portfolio.sites.values():
-        starts |= {first - 1 for first in (*site.facility_power_from, *site.racks_from)}
+        starts |= {first - 1 for first in site.facility_power_from}
     for place in instance.places:
         starts |= {instance.first_arrival(place, sku) for sku in place.offers}
     return tuple(sorted(starts & {*instance.periods}))
