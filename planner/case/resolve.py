@@ -294,8 +294,7 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
         required=tuple(every.get(vendor, ()) for vendor in policy.require_vendors),
         splits=tuple(
             Split(
-                weights=tuple((offer.id, 1.0) for offer in kinds[rule.category]),
-                vendors=tuple(ids_by_vendor(kinds[rule.category]).items()),
+                vendors=tuple(ids_by_vendor(kinds[rule.category]).values()),
                 max_share=rule.max_share,
             )
             for rule in policy.split

@@ -12,11 +12,11 @@ from planner.errors import Finding, InputError, suggest
 from planner.library import File
 from planner.loader import load
 from planner.results import draw
-from planner.schema.operation import Characterization
+from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
-    from planner.schema.operation import JobFound
+    from planner.schema.telemetry import JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
 _OF_JOBS = ("jobs.yaml", "overrides.yaml")
