@@ -7,10 +7,12 @@ its currency. A bare number is an amount of USD.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 
 _CODES = """
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
@@ -191,3 +193,20 @@ def short(value: float | None) -> str:
         if abs(value) >= size:
             return f"{value / size:,.2f} {unit}"
     return f"{value:,.{money.decimals}f} {money.code}"
+
+
+@lru_cache(maxsize=1024)
+def discounted_years(start_years: float, end_years: float, discount_rate: float) -> float:
+    """Present value of one unit of money per year, paid from ``start_years`` to ``end_years``.
+
+    Each year's share is paid at the end of that year of the term, so without a discount rate this
+    is ``end - start``. An annuity in arrears, with part years in proportion.
+
+    Nothing is paid where the end is not later; ``discount_rate``: interest per year, a share.
+    """
+    worth = 0.0
+    for year in range(1, math.ceil(end_years) + 1):
+        paid = min(end_years, float(year)) - max(start_years, year - 1.0)
+        if paid > 0:
+            worth += paid / (1.0 + discount_rate) ** year
+    return worth

@@ -60,12 +60,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("useful_pflops", "useful work", "PFLOP/s", "useful GPUs x peak rate x MFU"),
         ("useful_gpus", "useful GPUs", "GPUs", "GPUs in use x goodput"),
         ("goodput", "goodput", "share", "share of time with kept progress (ETTR)"),
-        (
-            "goodput_understated",
-            "goodput is too low by",
-            "share",
-            "no drain slows the interval after a restart",
-        ),
         ("days_to_train", "days to train", "days"),
         ("replicas", "data-parallel replicas", "replicas"),
         ("replica_gpus", "GPUs that hold one replica", "GPUs"),

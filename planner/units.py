@@ -21,6 +21,7 @@ Rates = Mapping[str, Currency]
 NO_RATES: Rates = {}
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
+HOURS_PER_YEAR = 8760.0
 
 HUGE = 1e21
 """No quantity of a cluster reaches this in any canonical unit."""

@@ -18,13 +18,15 @@ from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.schema.catalog import Precision
 from planner.schema.job import DEFAULT_LOST_TIME
 from planner.shipped import catalog_files
-from planner.sizing.availability import most_spares, repair_load, waiting
 from planner.sizing.goodput import (
     FAILURES_PER_GPU_DAY,
     best_interval_s,
     days_to_train,
     goodput,
+    most_spares,
     mtti_s,
+    repair_load,
+    waiting,
 )
 from planner.sizing.throughput import ScaleLaw, gpu_share_of_draw, provisioned_share
 

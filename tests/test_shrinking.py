@@ -17,7 +17,7 @@ from planner.inputs import Inputs
 from planner.optimizer.goodput import Shrunk, Units
 from planner.schema.operation import ShrunkPlan
 from planner.schema.plan import Plan
-from planner.sizing.availability import Restarts
+from planner.sizing.goodput import Restarts
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels

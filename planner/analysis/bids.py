@@ -31,6 +31,7 @@ from planner.analysis.variants import NO_PLAN
 from planner.api import Options, why_infeasible
 from planner.case import resolve
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.currency import discounted_years
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
@@ -43,7 +44,6 @@ from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Lack, M
 from planner.schema.catalog import Item
 from planner.schema.plan import Infeasibility, Line, Plan
 from planner.schema.prices import Discount, Price
-from planner.sizing.facility import discounted_years
 from planner.terminal import Progress, ignore
 from planner.verifier import verify
 

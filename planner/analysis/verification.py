@@ -22,22 +22,16 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
+from planner.optimizer.objective import needed_products
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.proof import needed_products, prove_again
+from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
-from planner.verifier import (
-    faults,
-    origin_faults,
-    program_faults,
-    recheck,
-    unit_faults,
-    unproven_faults,
-)
+from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.version import __version__
 
 _AGAIN = "solve the problem again"
@@ -182,8 +176,7 @@ def _undone(name: CheckName, text: str) -> Check:
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck(opened.inputs, opened.plan)
-    wrong = (*found.disagreements, *unproven_faults(plan), *program_faults(plan))
-    wrong = wrong or assembly_faults(opened.inputs, plan)
+    wrong = found.disagreements or assembly_faults(opened.inputs, plan)
     if search and not wrong and not found.breaches and is_repeatable(plan):
         wrong = search_faults(opened.inputs, plan)
     what, again = f"a problem that is {plan.status}", "computed again from the inputs it carries"
@@ -243,7 +236,8 @@ def _bound(
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None
     case = resolve(opened.inputs)
-    case = needed_products(case, _certificate(case, plan)) if plan.jobs else case
+    if plan.jobs:
+        case = needed_products(case, _certificate(case, plan).operation)
     try:
         second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:

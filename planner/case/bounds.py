@@ -29,36 +29,23 @@ def cap(case: Case, offer: Offer) -> int:
     limits, use = case.limits, offer.rack_use
     if limits["racks"] is not None and use is not None:
         bounds.append(limits["racks"] // use.racks_each * use.per_rack)
-    bounds += _units_by_limit(case, offer)
+    lowest = at_least(offer)
+    for figure, parts in SUMS.items():
+        if (limit := limits.get(figure)) is not None:
+            each = sum(part.adds(lowest, case.rates) for part in parts)
+            # What is owned adds nothing to a sum over units bought.
+            owned = offer.installed if any(part.bought for part in parts) else 0
+            bounds += [owned + limit / each] if each > 0 else []
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     elif isinstance(offer, Storage):
-        most, each = (
-            limits["most_write_gb_per_s"],
-            case.delivered_write_share * offer.nameplate_write_gb_per_s,
-        )
+        most = limits["most_write_gb_per_s"]
+        each = case.delivered_write_share * offer.nameplate_write_gb_per_s
         bounds += [] if most is None or each <= 0 else [most / each]
     least = min(bounds)
     if math.isinf(least):
         return unlimited(case, offer)
     return math.floor(least * (1 + ROUNDING) + ROUNDING)
-
-
-def _units_by_limit(case: Case, offer: Offer) -> list[float]:
-    """Units of this item alone that each limit on a sum over the bill allows.
-
-    Owned units add nothing to a sum over units bought.
-    """
-    bounds = []
-    for figure, parts in SUMS.items():
-        limit = case.limits.get(figure)
-        if limit is None:
-            continue
-        each = sum(part.adds(at_least(offer), case.rates) for part in parts)
-        if each > 0:
-            owned = offer.installed if any(part.bought for part in parts) else 0
-            bounds.append(owned + limit / each)
-    return bounds
 
 
 def at_least(offer: Offer) -> Offer:

@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planner.case.items import BillItem
 from planner.case.model import Case, Rates
-from planner.currency import Currency
-from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, OBJECTIVES, STATED, UNSTATED, Stated
+from planner.currency import Currency, discounted_years
+from planner.figures import (
+    BTU_PER_H_PER_KW,
+    DRAWLESS,
+    HEAT_TO_LIQUID,
+    IT_POWER,
+    OBJECTIVES,
+    STATED,
+    UNSTATED,
+    Stated,
+)
 from planner.inputs import NOTHING_ASKED, Inputs, needs, once_for_each
 from planner.limits import SUPPLIES
 from planner.schema import Bandwidth
 from planner.schema.catalog import Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Site
-from planner.sizing.facility import discounted_years, heat_btu_per_h
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
@@ -319,15 +327,9 @@ class Part(NamedTuple):
         return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
 
 
-def _over_term(*parts: Part) -> tuple[Part, ...]:
-    """Yearly amounts over the term, discounted."""
-
-    def scaled(part: Part) -> Part:
-        return Part(
-            lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought
-        )
-
-    return tuple(scaled(part) for part in parts)
+def _over_term(part: Part) -> Part:
+    """A yearly amount over the term, discounted."""
+    return Part(lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought)
 
 
 def _stated_part(name: str) -> Part:
@@ -348,7 +350,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
-    "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
+    "heat_btu_per_h": (Part(lambda item, rates: item.it_power_kw * BTU_PER_H_PER_KW),),
     **{name: (_stated_part(name),) for name in STATED if name in _COMPARED},
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),
@@ -356,7 +358,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "energy_usd_per_year": (_ENERGY,),
     "colocation_usd_per_year": (_COLOCATION,),
     "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
-    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *map(_over_term, (_SUBSCRIPTIONS, _ENERGY, _COLOCATION))),
 }
 """By figure, catalog figures as far as anything compares them. Racks are counts of their own, which
 the companions know."""

@@ -6,17 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from planner.sizing import two_levels
-from planner.sizing.availability import (
+from planner.sizing import goodput
+from planner.sizing.checkpoint import FanOut, fan_out_terms
+from planner.sizing.goodput import (
     in_rack_waiting,
     longest_swap_per_mtti,
     most_spares,
     repair_load,
-    swap_factor,
     waiting,
     waiting_odds,
 )
-from planner.sizing.checkpoint import FanOut, fan_out_terms, write_demand_gb_per_s
 from planner.sizing.throughput import ScaleLaw
 
 ROUNDING = 1e-9
@@ -132,10 +131,6 @@ class Repair(NamedTuple):
         if self.spares is not None:
             return self.spares
         return most_spares(self.load(failures_per_gpu_day, gpus), NEVER_WAITS)
-
-    def swap_factor(self, mtti_s: float) -> float:
-        """Factor of swaps on goodput."""
-        return swap_factor(self.hardware_share, self.swap_s, mtti_s)
 
     def shortest_mtti_s(self) -> float:
         """MTTI from which on swaps are short enough for the optimum to be proven, s."""
@@ -314,24 +309,10 @@ class Job:
 # (``gpus=1``) each figure is that of all times their number.
 
 
-def writing_gpus(job: Job, way: Way, gpus: float) -> float:
+def _writing_gpus(job: Job, way: Way, gpus: float) -> float:
     """GPUs in use that write a checkpoint, each its even part."""
-    if not job.one_replica_writes:
-        return gpus
-    assert way.replica_gpus is not None
-    return way.replica_gpus
-
-
-def write_needed_gb_per_s(job: Job, mode: str, to_storage_s: float, *, by_rule: bool) -> float:
-    """Delivered write bandwidth that checkpoints require, GB/s.
-
-    Args:
-        mode: sync, or any other.
-        to_storage_s: interval between checkpoints that go to storage.
-        by_rule: whether a rule sizes storage, so that a drain may take the whole interval.
-    """
-    share = job.max_blocking if mode == "sync" else 1.0 if by_rule else job.max_overlap
-    return write_demand_gb_per_s(job.checkpoint_gb, share, to_storage_s)
+    assert way.replica_gpus is not None or not job.one_replica_writes
+    return way.replica_gpus or gpus if job.one_replica_writes else gpus
 
 
 def stall_s(job: Job, way: Way, gpus: float) -> float:
@@ -344,16 +325,16 @@ def copy_s(job: Job, way: Way, gpus: float) -> float:
     if not job.derived_stall:
         return 0.0
     assert way.host_copy_gb_per_s is not None
-    writing = writing_gpus(job, way, gpus)
-    return two_levels.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
+    writing = _writing_gpus(job, way, gpus)
+    return goodput.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
 
 
 def local_part_gb(job: Job, way: Way, gpus: float) -> float:
     """Local writes of one system per checkpoint, its peers' copies included, GB."""
     assert job.levels is not None
-    writing = writing_gpus(job, way, gpus)
+    writing = _writing_gpus(job, way, gpus)
     held = min(way.usable_gpus, writing) if job.one_replica_writes else way.usable_gpus
-    return two_levels.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
+    return goodput.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
 
 
 def local_drain_s(job: Job, way: Way, gpus: float) -> float:

@@ -25,6 +25,7 @@ from planner.case.job import IntervalRule, Levels, Mode, Repair
 from planner.case.job import Job as JobNumbers
 from planner.case.model import Case, Companions, Limits, Policy, Rates, Split
 from planner.case.ways import choices_on, no_spread, options_on, scale_law, ways_of, why_no_choice
+from planner.currency import discounted_years
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
@@ -34,8 +35,8 @@ from planner.schema.catalog import Item, Sizes
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
-from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
-from planner.sizing.two_levels import remote_share
+from planner.sizing.goodput import remote_share
+from planner.units import HOURS_PER_YEAR
 
 
 def resolve(inputs: Inputs) -> Case:

@@ -20,7 +20,7 @@ from planner.schema.catalog import PortGroup, Switch
 from planner.schema.job import Job, LocalLevel
 from planner.schema.problem import OutOfBand
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.two_levels import remote_share
+from planner.sizing.goodput import remote_share
 from planner.units import rate_wanted
 
 Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]

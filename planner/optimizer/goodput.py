@@ -1,7 +1,7 @@
 """Goodput as arrays, an entry for each use of a purchase: the laws of `planner.sizing`.
 
-One and two levels of checkpoints (`sizing.goodput`, `sizing.two_levels` for one k), and jobs that
-go on with fewer replicas while units are out (`sizing.availability`).
+One and two levels of checkpoints (`sizing.goodput`, there for one k), and jobs that
+go on with fewer replicas while units are out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner.case import Case
 from planner.case.job import Repair, local_drain_s, local_room_tb
 from planner.optimizer.bill import TOLERANCE as ROOM
 from planner.optimizer.bill import Flags, Numbers, Places
-from planner.sizing.availability import Restarts
+from planner.sizing.goodput import Restarts
 from planner.units import DAY_S
 
 LARGE = 30.0
@@ -46,7 +46,7 @@ class Local(NamedTuple):
     fits: Flags
 
     def log_rework(self, interval: Numbers, near: Numbers, lag: Numbers) -> Numbers:
-        """`two_levels.kept`; times are over the mean time between failures."""
+        """`goodput.kept`; times are over the mean time between failures."""
         share = np.log(self.far) - self._mixed(near + lag)
         grown = np.exp(np.minimum(_log_expm1(interval) + share, MOST_EXPONENT))
         head = np.log(self.every * interval) - lag + self._mixed(near) + share

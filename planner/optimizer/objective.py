@@ -29,7 +29,7 @@ from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.operate import Run, bought_write_gb_per_s
-from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES
+from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES, Measure, Point, Team
 
 TIE_TOLERANCE = 1e-6
 """Plans that differ by no more of the objective count as equally good (docs/model.md)."""
@@ -128,6 +128,30 @@ def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bo
         return all(f is None or value >= f * (1 - tolerance) for f, value in checks)
 
     return meets
+
+
+# A run as a program has it.
+
+
+def team_of(case: Case, run: Run) -> Team:
+    """The team of a plan: types, ways, mode and spares."""
+    running = tuple(case.in_use(run.used, run.ways))
+    return Team(running, run.mode, run.every, run.spares, run.spares)
+
+
+def point_of(case: Case, run: Run) -> Point:
+    """The operating point of a plan."""
+    endured = 0.0
+    for item in case.bought(run.units):
+        each = item.endurance_tb_per_day
+        endured += math.inf if each is None else each * run.units[item.id]
+    write, read = run.delivered_write_gb_per_s, run.delivered_read_gb_per_s
+    return Point(float(run.gpus), write, read, run.degraded_write_gb_per_s, endured or math.inf)
+
+
+def work_of(case: Case, run: Run) -> dict[Measure, float]:
+    """Useful work of a plan in each measure."""
+    return {"gpus": run.useful_gpus, "pflops": run.useful_pflops(case.job.mfu or 0.0)}
 
 
 # Columns of a search.
@@ -261,6 +285,20 @@ def without_dominated(case: Case) -> Case:
         storage=tuple(item for item in case.storage if item.id not in gone),
         companions=case.companions.renamed(lost),
     )
+
+
+def needed_products(case: Case, *plans: Run | None) -> Case:
+    """The case of a proof of plans: without products that another covers, of a long price list, and
+    without bursts where their storage has none: useful work is not concave with them."""
+    runs = [run for run in plans if run is not None]
+    bursting = {item.id for item in case.storage if item.burst_nameplate_gb_per_s}
+    if case.bursts and not any(run.units[name] for run in runs for name in bursting):
+        plain = [replace(i, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for i in case.storage]
+        case = replace(case, storage=tuple(plain))
+    few = without_dominated(case)
+    known = {offer.id for offer in few.offers()}
+    lost = any(count and name not in known for run in runs for name, count in run.units.items())
+    return case if lost else few
 
 
 def _dominated(case: Case, owners: dict[str, str]) -> set[str]:

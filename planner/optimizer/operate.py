@@ -34,7 +34,7 @@ from planner.optimizer.goodput import Shrunk, kept_by_swaps
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.checkpoint import write_volume_tb_per_day
-from planner.sizing.two_levels import TwoLevels
+from planner.sizing.goodput import TwoLevels
 
 AROUND = 16
 """Numbers of GPUs that are tried together where several types share them."""

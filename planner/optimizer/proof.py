@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from planner.case import Case, System, Way
+from planner.case import Case
 from planner.case.bounds import cap
 from planner.errors import SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
@@ -30,7 +30,14 @@ from planner.limits import MILLION
 from planner.optimizer import solvers
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
-from planner.optimizer.objective import measure, natural, without_dominated
+from planner.optimizer.objective import (
+    measure,
+    natural,
+    needed_products,
+    point_of,
+    team_of,
+    work_of,
+)
 from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName
@@ -115,17 +122,25 @@ class Stage:
     form: Form = "linear"
     cut: bool = False
 
-    def tangents_at(self, points: Sequence[Point]) -> list[tuple[Measure, Tangent]]:
-        """Tangents of the measures of work at points, where there are any."""
-        useful, pairs = self.program.useful, itertools.product(self.program.work, points)
-        each = [(counted, useful.tangent(at, counted, self.program.most)) for counted, at in pairs]
-        return [(counted, tangent) for counted, tangent in each if tangent is not None]
-
-    def bound_work(self, tangents: Sequence[tuple[Measure, Tangent]]) -> None:
-        """Hold useful work below tangents."""
+    def bound_work(self, points: Sequence[Point], *, partly: bool = False) -> bool:
+        """Hold useful work below tangents at points; False, and nothing held, where a measure has
+        none, or one cuts off the work at a point (``partly``: whatever there is)."""
+        program, useful = self.program, self.program.useful
+        drawn = list[tuple[Measure, Tangent]]()
+        for counted in program.work:
+            tangents = (useful.tangent(at, counted, program.most) for at in points)
+            own = [tangent for tangent in tangents if tangent is not None]
+            if not own and not partly:
+                return False
+            for at, true in zip(points, useful.values(points, counted), strict=True):
+                least = min((tangent.of(at) for tangent in own), default=-math.inf)
+                if least < true * (1.0 - EXACT) and not partly:
+                    return False
+            drawn += [(counted, tangent) for tangent in own]
         self.form = "tangents"
-        for counted, tangent in tangents:
-            self.program.below(counted, tangent)
+        for counted, tangent in drawn:
+            program.below(counted, tangent)
+        return True
 
     def optimum(
         self, objective: Any, *, maximise: bool, known: float, label: str, unit: str = ""
@@ -143,11 +158,16 @@ class Stage:
         self.program.ask_for(objective, maximise=maximise)
         sign = 1.0 if maximise else -1.0
 
+        def refuted(found: Solved) -> bool:
+            if found.bound is None:
+                return found.status != "limit"
+            return sign * (known - found.bound) > TIES * max(abs(known), NEAR)
+
         def ask() -> Solved:
             found = self.ask(known)
-            if _refuted(found, sign, known):
+            if refuted(found):
                 found = self.ask(known, presolve=False)
-            if _refuted(found, sign, known):
+            if refuted(found):
                 end = found.status if found.bound is None else f"no better than {found.bound:,.9g}"
                 text = f"{label}: {solvers.NAMES[self.solver]} says {end} {unit}"
                 raise SolverError(f"{text}, yet a plan has {known:,.9g}")
@@ -157,10 +177,8 @@ class Stage:
             relaxed = partial(solvers.solve, self.program.problem, relaxed=True)
             self.settle(relaxed, whole=False, rounds=RELAXED_ROUNDS)
         found = self.settle(ask)
-        if found.status == "limit":
-            self.cut = True
-            return Solved("limit", bound=found.bound)
-        return found
+        self.cut = self.cut or found.status == "limit"
+        return Solved("limit", bound=found.bound) if found.status == "limit" else found
 
     def ask(self, known: float | None = None, *, presolve: bool = True) -> Solved:
         """The solver's answer to the program as it is."""
@@ -223,34 +241,7 @@ class Stage:
         return broken
 
 
-def _refuted(found: Solved, sign: float, known: float) -> bool:
-    """True if a known plan passes the bound of a solver."""
-    if found.bound is None:
-        return found.status != "limit"
-    return sign * (known - found.bound) > TIES * max(abs(known), NEAR)
-
-
 # Both stages of the proof of a plan.
-
-
-def team_of(case: Case, run: Run) -> Team:
-    """The team of a plan: types, ways, mode and spares."""
-    running = tuple(case.in_use(run.used, run.ways))
-    return Team(running, run.mode, run.every, run.spares, run.spares)
-
-
-def point_of(case: Case, run: Run) -> Point:
-    """The operating point of a plan."""
-    endured = 0.0
-    for item in case.bought(run.units):
-        each = item.endurance_tb_per_day
-        endured += math.inf if each is None else each * run.units[item.id]
-    bandwidth = (
-        run.delivered_write_gb_per_s,
-        run.delivered_read_gb_per_s,
-        run.degraded_write_gb_per_s,
-    )
-    return Point(float(run.gpus), *bandwidth, endured or math.inf)
 
 
 def prove(
@@ -274,28 +265,13 @@ def prove(
         VerificationError: program and search disagree.
         SolverError: the solver is missing, or insists on a bound that a plan passes.
     """
-    case = needed_products(case, answer)
+    case = needed_products(case, answer.operation, answer.untouched)
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
+    prover = _Prover(case, answer, solver, deadline, save_model)
     try:
-        return _Prover(case, answer, solver, deadline, save_model).proof()
+        return prover.proof()
     except OverstatedError:
-        return _Prover(case, answer, solver, deadline, save_model, demands=True).proof()
-
-
-def needed_products(case: Case, answer: Certificate) -> Case:
-    """The case without products that another covers, of a long price list, and without bursts
-    where the plan's storage has none: useful work is not concave with them."""
-    runs = [run for run in (answer.operation, answer.untouched) if run is not None]
-    bursting = {item.id for item in case.storage if item.burst_nameplate_gb_per_s}
-    if case.bursts and not any(run.units[name] for run in runs for name in bursting):
-        plain = (
-            replace(item, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for item in case.storage
-        )
-        case = replace(case, storage=tuple(plain))
-    few = without_dominated(case)
-    known = {offer.id for offer in few.offers()}
-    lost = any(count and name not in known for run in runs for name, count in run.units.items())
-    return case if lost else few
+        return replace(prover, demands=True).proof()
 
 
 @dataclass
@@ -320,24 +296,29 @@ class _Prover:
         best = self.answer.untouched or plan
         stage = self.stage_of(best)
         value, bound = (None, None) if self.is_demanded(stage) else self.first_stage(stage, best)
-        form, cut = stage.form, stage.cut
-        if self.save_model is not None and value is not None:
-            solvers.write_model(stage.program.problem, self.save_model)
+        form, cut, first = stage.form, stage.cut, stage.program.problem
         if best is not plan and (form == "demands" or team_of(case, best) != team_of(case, plan)):
             stage = self.stage_of(plan)
-        capex = self.second_stage(stage, plan)
-        problem, cut = stage.program.problem, cut or stage.cut or capex.status != "optimal"
+        if self.save_model is not None and value is not None:
+            solvers.write_model(first, self.save_model)
+        capex, problem = self.second_stage(stage, plan), stage.program.problem
         if self.save_model is not None and value is None:
             solvers.write_model(problem, self.save_model)
-        distance = None
+        gap = None
         if value is not None and bound is not None:
-            distance = abs(bound - value) / max(abs(value), NEAR)
-        least, least_bound = (
-            None if each is None else each * MILLION for each in (capex.objective, capex.bound)
-        )
+            gap = abs(bound - value) / max(abs(value), NEAR)
         return Proof(
-            *(form, self.solver, "limit" if cut else "optimal", value, bound, distance),
-            *(least, least_bound, capex.gap, problem.numVariables(), problem.numConstraints()),
+            form=form,
+            solver=self.solver,
+            status="limit" if cut or stage.cut or capex.status != "optimal" else "optimal",
+            value=value,
+            bound=bound,
+            gap=gap,
+            capex_usd=None if capex.objective is None else capex.objective * MILLION,
+            capex_bound_usd=None if capex.bound is None else capex.bound * MILLION,
+            capex_gap=capex.gap,
+            variables=problem.numVariables(),
+            rows=problem.numConstraints(),
         )
 
     def stage_of(self, run: Run) -> Stage:
@@ -350,9 +331,7 @@ class _Prover:
         if stage.program.useful.concave and not self.demands:
             stage.program.measure_work()
             plans = [run, *(p for p in (self.answer.operation,) if p and team_of(case, p) == team)]
-            tangents = first_tangents(stage, [point_of(case, p) for p in plans])
-            if tangents is not None:
-                stage.bound_work(tangents)
+            if stage.bound_work(points_around(stage.program, [point_of(case, p) for p in plans])):
                 return stage
             stage.program = Program(case, team)
         stage.form = "demands"
@@ -374,6 +353,11 @@ class _Prover:
         done = work_of(self.case, run) if stage.form == "demands" else None
         return stage.program.objective(ratio, done)
 
+    def value_of(self, run: Run) -> float:
+        """The objective of a plan, in the unit of its figure."""
+        name = self.case.objective
+        return natural(name, measure(self.case, name)(run))
+
     def is_demanded(self, stage: Stage) -> bool:
         """True if the objective is work that the operating point demands: nothing to prove."""
         return stage.form == "demands" and self.case.maximise and self.case.objective in MEASURES
@@ -385,7 +369,7 @@ class _Prover:
         money of the plan is added, so that the solver's relative gap is one of it.
         """
         case, row = self.case, OBJECTIVES[self.case.objective]
-        known, ratio, sign = worth_of(case, best), case.objective in RATIOS, -1.0
+        known, ratio, sign = self.value_of(best), case.objective in RATIOS, -1.0
         below, unit, asked, found_for = known * (1.0 - TIES), row.unit, known, known
         objective, scale = self.objective(stage, best, below if ratio else 0.0)
         if ratio:
@@ -419,8 +403,9 @@ class _Prover:
             program.row("fewest_disliked", program.disliked() <= units)
         known = bill(case, plan.units, plan.ways)["capex_usd"]
         capex = program.sum("capex_usd", MILLION)
-        named: dict[str, Any] = {"maximise": False, "label": "capex", "unit": "MUSD"}
-        found = stage.optimum(capex, known=known / MILLION, **named)
+        found = stage.optimum(
+            capex, maximise=False, known=known / MILLION, label="capex", unit="MUSD"
+        )
         if found.objective is not None:
             value = found.objective * MILLION
             _refuse(known - value, value, known, "capex", "USD")
@@ -428,7 +413,7 @@ class _Prover:
 
     def hold_objective(self, stage: Stage, plan: Run) -> None:
         """Keep the objective as good as the plan's, or as good as `indifference` asks."""
-        case, own, ratio = self.case, worth_of(self.case, plan), self.case.objective in RATIOS
+        case, own, ratio = self.case, self.value_of(plan), self.case.objective in RATIOS
         assert self.answer.best is not None
         share = max(TIES, case.indifference) - WITHIN
         top = natural(case.objective, self.answer.best)
@@ -444,14 +429,13 @@ class _Prover:
         stage.program.row("hold_objective", row)
 
 
-def first_tangents(stage: Stage, plans: Sequence[Point]) -> list[tuple[Measure, Tangent]] | None:
-    """Tangents around plans; None where one cuts off a point that was worked out."""
-    program, (low, high) = stage.program, stage.program.useful.gpus_range
-    ceiling = math.inf if program.endured is None else float(program.endured.upBound)
+def points_around(program: Program, plans: Sequence[Point]) -> list[Point]:
+    """The points at and around plans where tangents are drawn."""
+    low, high = program.useful.gpus_range
+    ceiling = program.most.endured
     points: list[Point] = []
     for at in plans:
-        endured = math.inf if program.endured is None else min(at.endured, ceiling)
-        points.append(here := at._replace(endured=endured))
+        points.append(here := at._replace(endured=min(at.endured, ceiling)))
         for name, factors in SPREAD.items():
             for factor in factors if name in program.coordinates else ():
                 changed = {name: getattr(here, name) * factor}
@@ -460,25 +444,7 @@ def first_tangents(stage: Stage, plans: Sequence[Point]) -> list[tuple[Measure, 
                 if name == "gpus":
                     changed["gpus"] = min(max(changed["gpus"], low), high)
                 points.append(here._replace(**changed))
-    tangents = stage.tangents_at(points)
-    for counted in program.work:
-        own = [tangent for other, tangent in tangents if other == counted]
-        if not own:
-            return None
-        for point, true in zip(points, program.useful.values(points, counted), strict=True):
-            if min(t.of(point) for t in own) < true * (1.0 - EXACT):
-                return None
-    return tangents
-
-
-def work_of(case: Case, run: Run) -> dict[Measure, float]:
-    """Useful work of a plan in each measure."""
-    return {"gpus": run.useful_gpus, "pflops": run.useful_pflops(case.job.mfu or 0.0)}
-
-
-def worth_of(case: Case, run: Run) -> float:
-    """Value of a plan, in the unit of the objective's figure."""
-    return natural(case.objective, measure(case, case.objective)(run))
+    return points
 
 
 # A second proof, with GPU types, way, mode and spares free.
@@ -562,11 +528,10 @@ def _search_part(
         return True, None
     stage = Stage(program, solver, deadline)
     exact = not case.needs_goodput or _bound_work(stage)
-    objective, scale = program.objective(
-        floor if floor is not None and case.objective in RATIOS else 0.0
-    )
+    ratio = case.objective in RATIOS
+    objective, scale = program.objective((floor or 0.0) if ratio else 0.0)
     if floor is not None:
-        least = 0.0 if case.objective in RATIOS else floor / scale
+        least = 0.0 if ratio else floor / scale
         program.row("better", objective >= least if case.maximise else objective <= least)
     program.ask_for(objective, maximise=case.maximise)
     try:
@@ -593,65 +558,49 @@ def _bound_work(stage: Stage) -> bool:
     program.measure_work()
     low = max(useful.gpus_range[0], 1.0)
     if useful.concave:
-        most = program.most
-        seeds = ((max(low, gpus * most.gpus), each) for gpus, each in SEEDS)
+        top = program.most
         points = [
-            Point(gpus, each * most.write, each * most.read, each * most.write, most.endured)
-            for gpus, each in seeds
+            Point(max(low, n * top.gpus), s * top.write, s * top.read, s * top.write, top.endured)
+            for n, s in SEEDS
         ]
-        stage.bound_work(stage.tangents_at(points))
-        return True
+        return stage.bound_work(points, partly=True)
     step, repair = math.gcd(*(way.step_gpus for way in program.ways)), program.job.repair
     counts = range(math.ceil(low / step) * step, int(program.most_gpus) + 1, step)
-    delivered: Point | None = None
+    most: dict[str, float] | None = None
     if len(counts) <= MOST_COUNTS and not (repair is not None and repair.shrinks):
-        delivered = _most_delivered(program)
+        most = {}  # of everything that work depends on, of fractions of units
+        for name, variable in program.coordinates.items():
+            program.ask_for(variable, maximise=True)
+            solved = solvers.solve(program.problem, "highs", relaxed=True)
+            most[name] = math.nan if solved.bound is None else max(solved.bound, 1e-9)
+        most.setdefault("safe_write", most["write"])
     for counted, work in program.work.items():
         rate = 1.0 if counted == "gpus" else useful.pflops_per_gpu(low)
         program.row(f"all_{counted}", work - rate * program.gpus <= 0.0)
-        if delivered is not None:
-            each = useful.values([delivered._replace(gpus=float(n)) for n in counts], counted)
-            top = max((value for value in each.tolist() if not math.isnan(value)), default=0.0)
-            program.row(f"peak_{counted}", work <= top * (1.0 + BETTER / 2.0))
+        if most is not None and not any(map(math.isnan, most.values())):
+            points = [Point(**most)._replace(gpus=float(n)) for n in counts]
+            each = useful.values(points, counted)
+            peak = max((value for value in each.tolist() if not math.isnan(value)), default=0.0)
+            program.row(f"peak_{counted}", work <= peak * (1.0 + BETTER / 2.0))
     return False
-
-
-def _most_delivered(program: Program) -> Point | None:
-    """The most of everything that work depends on, of fractions of units; None without any
-    purchase."""
-    found = {"gpus": 1.0}
-    for name, variable in program.coordinates.items():
-        if name != "gpus":
-            program.ask_for(variable, maximise=True)
-            solved = solvers.solve(program.problem, "highs", relaxed=True)
-            if solved.bound is None:
-                return None
-            found[name] = max(solved.bound, 1e-9)
-    found.setdefault("safe_write", found["write"])
-    return Point(**found)
 
 
 def _teams(case: Case) -> Iterator[Team]:
     """Yield the sets of types with a way each, in every mode, with all their ranges of spares."""
     job, systems = case.job, [system for system in case.systems if cap(case, system) > 0]
-    fixed = job.repair is not None and job.repair.spares is not None
+    repair, levels = job.repair, job.levels
     for size in range(1, job.max_types + 1):
         for types in itertools.combinations(systems, size):
             for ways in itertools.product(*(system.ways for system in types)):
                 if len({way.fabric for way in ways} - {None}) > 1:
                     continue
-                spares = _most_spares(case, types[0], ways[0])
+                most, units, way = 0, cap(case, types[0]), ways[0]
+                if repair is not None and not way.spare_unit.in_rack:  # more are of no use
+                    gpus = max(1, way.most_gpus(units))
+                    most = repair.most_useful(way.failures_per_gpu_day, gpus)
+                    most = min(units * way.spare_unit.per_system, most)
+                least = most if repair is not None and repair.spares is not None else 0
                 running = tuple(zip(types, ways, strict=True))
                 for mode in job.modes:
-                    two = mode == "local" and job.levels is not None
-                    for k in job.levels.every if two and job.levels is not None else (1,):
-                        yield Team(running, mode, k, spares if fixed else 0, spares)
-
-
-def _most_spares(case: Case, system: System, way: Way) -> int:
-    """The most spare units that are of any use."""
-    repair, units = case.job.repair, cap(case, system)
-    if repair is None or way.spare_unit.in_rack:
-        return 0
-    useful = repair.most_useful(way.failures_per_gpu_day, max(1, way.most_gpus(units)))
-    return min(units * way.spare_unit.per_system, useful)
+                    for k in levels.every if mode == "local" and levels is not None else (1,):
+                        yield Team(running, mode, k, least, most)

@@ -28,7 +28,7 @@ from planner.optimizer.goodput import (
     kept_by_swaps,
     optimal_period,
 )
-from planner.sizing.availability import Restarts
+from planner.sizing.goodput import Restarts
 from planner.sizing.throughput import ScaleLaw, concave_above
 from planner.units import DAY_S
 

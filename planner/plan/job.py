@@ -24,8 +24,10 @@ from planner.schema.operation import (
     ShrunkPlan,
     WayPlan,
 )
-from planner.sizing import goodput, two_levels
+from planner.sizing import goodput
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
+
+DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
 
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
@@ -42,6 +44,22 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
     read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
     transfer_s = job.checkpoint_gb / write_gb_per_s
+    system, way = in_use[0]
+    per_system = stated.gpus.most_of(system.id)  # of one system the job uses no more
+    if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
+        per_system = way.usable_gpus
+    held, other_tb = stated.checkpoint.keep_last + 1, stated.dataset_tb
+    if not stated.in_bulk:
+        held += stated.checkpoint.milestones
+        other_tb += exports_tb(stated.parameters, stated.checkpoint.exports)
+    degraded = {}
+    if case.tolerate_down:
+        degraded = {
+            "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
+            "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
+            "degraded_drain_s": job.checkpoint_gb / run.degraded_write_gb_per_s,
+            "degraded_restore_s": run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s,
+        }
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -54,8 +72,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         replica_gpus=run.replica_gpus,
         replicas=run.gpus / run.replica_gpus if run.replica_gpus else None,
         whole_replicas=job.whole_replicas,
-        tensor_gpus=in_use[0][1].tensor_gpus,
-        per_system_gpus=_per_system_gpus(inputs, *in_use[0]),
+        tensor_gpus=way.tensor_gpus,
+        per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
         idle_gpus=sum(s.gpus * run.used.get(s.id, 0) for s in case.systems) - run.gpus,
         hot_spare_systems=sum(job.hot(count) for count in run.used.values()),
@@ -88,10 +106,11 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         restart_s=job.restart_s,
         ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=job.capacity_needed_tb,
-        **_capacity_parts(stated),
+        checkpoints_held=held,
+        other_data_tb=other_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         tolerate_down=case.tolerate_down,
-        **(_degraded(job.checkpoint_gb, run) if case.tolerate_down else {}),
+        **degraded,
         # Failures and work.
         failures_per_gpu_day=run.failures_per_gpu_day,
         mtti_s=run.mtti_s,
@@ -111,41 +130,11 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     )
 
 
-def _per_system_gpus(inputs: Inputs, system: System, way: Way) -> int | None:
-    """The most GPUs of one system that the job uses: as decided, or as the problem states."""
-    if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
-        return way.usable_gpus
-    return inputs.problem.job.gpus.most_of(system.id)
-
-
-def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
-    """Figures with appliances down, on which limits count."""
-    transfer_s = checkpoint_gb / run.degraded_write_gb_per_s
-    return {
-        "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
-        "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
-        "degraded_drain_s": transfer_s,
-        "degraded_restore_s": run.fan_out * checkpoint_gb / run.degraded_read_gb_per_s,
-    }
-
-
-def _capacity_parts(stated: Job) -> dict[str, float]:
-    """Parts of the capacity needed, before the fill limit."""
-    held = stated.checkpoint.keep_last + 1
-    exported_tb = exports_tb(stated.parameters, stated.checkpoint.exports)
-    if stated.in_bulk:
-        return {"checkpoints_held": held, "other_data_tb": stated.dataset_tb}
-    return {
-        "checkpoints_held": held + stated.checkpoint.milestones,
-        "other_data_tb": stated.dataset_tb + exported_tb,
-    }
-
-
 def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """Time lost by cause, and the error of goodput under a slowdown (not known with two levels)."""
-    job, understated = case.job, 0.0
+    """Time lost by cause."""
+    job = case.job
     if run.mode == "local":
-        parts = two_levels.loss(operate.on_two_levels(job, run), run.waiting)
+        parts = goodput.two_level_loss(operate.on_two_levels(job, run), run.waiting)
     else:
         parts = goodput.goodput_loss(
             run.interval_s,
@@ -158,13 +147,7 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
             run.kept_by_swaps,
             run.waiting,
         )
-        recovery_s = job.restart_s + run.restore_s
-        understated = goodput.understated_goodput(
-            run.interval_s, run.drain_s, recovery_s, run.mtti_s, slowdown
-        )
-    running = run.kept_by_swaps * (1.0 - run.waiting)
     return {
-        "goodput_understated": running * understated * job.progress,
         "loss": Loss(**vars(parts), other=run.goodput * job.lost_time_share / job.progress),
         "lost_time": job.lost_time_share,
     }
@@ -191,7 +174,7 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
                 share=share,
                 recovers=stated.recovers[name],
                 level="local"
-                if two_levels.survives(stated.recovers[name], stated.copies)
+                if goodput.survives(stated.recovers[name], stated.copies)
                 else "remote",
             )
             for name, share in inputs.problem.job.failure_shares.items()
@@ -312,10 +295,14 @@ def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
 
 
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
-    point, row = choice.point, choice.measured
-    item = inputs.item(system.id)
+    point, row, option, job = choice.point, choice.measured, choice.option, inputs.problem.job
+    item, rest = inputs.item(system.id), dict[str, Any]()
+    if option is not None:
+        rest |= {name: getattr(option, name) for name in DEGREES}
+        rest["option_factor"] = option.factor
+        rest["min_replicas"] = least_replicas(item, job.spread(option)) or 1
     return WayPlan(
-        id=choice.id_of(item, inputs.problem.job),
+        id=choice.id_of(item, job),
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,
@@ -323,20 +310,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         throughput=point.throughput,
         rate_tflops=None if row is None else row.rate_tflops,
         rate_gpus=None if row is None else row.gpus,
-        **_parallelism(item, inputs.problem.job, choice),
+        **rest,
     )
-
-
-def _parallelism(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
-    option = choice.option
-    if option is None:
-        return {}
-    names = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
-    return {
-        **{name: getattr(option, name) for name in names},
-        "option_factor": option.factor,
-        "min_replicas": least_replicas(item, job.spread(option)) or 1,
-    }
 
 
 def _title(inputs: Inputs, item: Item, source: str) -> str:

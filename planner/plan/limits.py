@@ -169,26 +169,14 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
     gained = natural(case.objective, measure(case, case.objective)(larger))
     if gained <= value * (1.0 + CLOSE):
         return None
-    spent, by_name = bill(case, units, run.ways), {limit.name: limit for limit in limits}
-    return NextStep(
-        sku=system.id,
-        systems=units[system.id] - run.units[system.id],
-        gpus=more,
-        value=gained,
-        interval_s=larger.interval_s,
-        every=larger.every if larger.mode == "local" else 0,
-        needs=tuple(
-            StepNeed(
-                name=row.name,
-                label=by_name[row.name].label,
-                value=spent[row.figure],
-                limit=by_name[row.name].limit,
-                unit=row.unit,
-            )
-            for row in supplies
-            if row.name in broken
-        ),
+    spent, labels = bill(case, units, run.ways), {limit.name: limit.label for limit in limits}
+    needs = tuple(
+        StepNeed(label=labels[row.name], value=spent[row.figure], unit=row.unit)
+        for row in supplies
+        if row.name in broken
     )
+    systems = units[system.id] - run.units[system.id]
+    return NextStep(sku=system.id, systems=systems, value=gained, needs=needs)
 
 
 # The limits with their values.
@@ -228,14 +216,16 @@ def limits(
     plan = _Plan(inputs, case, run, totals, job)
     groups = (_supplies, _supply_chain, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
     entries = [entry for group in groups for entry in group(plan)]
-    tight = binding(case, run)
-    return tuple(_report(inputs, entry, tight) for entry in entries if entry.limit is not None)
+    tight, reports = binding(case, run), []
+    for entry in entries:
+        if entry.limit is not None:
+            reports.append(_report(inputs, entry, entry.limit, tight))
+    return tuple(reports)
 
 
-def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport:
-    row, value, limit = named(entry.name), entry.value, entry.limit
+def _report(inputs: Inputs, entry: _Entry, limit: float, tight: frozenset[str]) -> LimitReport:
+    row, value = named(entry.name), entry.value
     assert value is not None, f"{row.name} is not known, and no figure of STATED"
-    assert limit is not None
     slack = row.looser * (limit - value)
     near = slack <= CLOSE * max(abs(limit), abs(value), 1e-12)
     path = path_of(entry.name) if entry.path is None else entry.path

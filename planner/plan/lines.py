@@ -14,7 +14,7 @@ from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
 from planner.case.model import Companion
 from planner.case.resolve import unwanted
-from planner.figures import STATED
+from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
@@ -25,8 +25,6 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
-from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
-from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
 
 SECTIONS: dict[str, Section] = {
     "gpu_system": "Compute",
@@ -111,7 +109,7 @@ def _line_at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line
     most_kw, typical_kw = share * rated_kw, line.unit_typical_power_kw
     one = {
         "it_power_kw": most_kw,
-        "heat_btu_per_h": heat_btu_per_h(most_kw),
+        "heat_btu_per_h": most_kw * BTU_PER_H_PER_KW,
         "typical_power_kw": most_kw if typical_kw is None else min(typical_kw, most_kw),
     }
     for name, row in STATED.items():
@@ -132,24 +130,21 @@ def _line_at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line
 def _component_line(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity: int) -> Line:
     """The line of a component of a bundle, which has no price of its own."""
     count = quantity * parent.quantity
-    return Line.model_validate(
-        {
-            **_product(part, inputs),
-            **_NO_PRICE,
-            "parent": bundle.id,
-            "section": "Components",
-            "quantity": count,
-            "purchased": quantity * parent.purchased,
-            "racks": None,
-            **_consumption(inputs, part, count),
-        }
-    )
+    own = {
+        "parent": bundle.id,
+        "section": "Components",
+        "quantity": count,
+        "purchased": quantity * parent.purchased,
+        "racks": None,
+    }
+    fields = _product(part, inputs) | _NO_PRICE | own | _consumption(inputs, part, count)
+    return Line.model_validate(fields)
 
 
 def _companion_lines(
     inputs: Inputs, case: Case, spent: Bill, fabrics: Iterable[FabricReport]
 ) -> Iterator[Line]:
-    known, roles = inputs.by_id, companion_roles(case, spent, fabrics)
+    known, roles = inputs.by_id, _companion_roles(case, spent, fabrics)
 
     def place(companion: Companion) -> tuple[int, str]:
         return ORDER.index(SECTIONS[known[companion.id].category]), companion.id
@@ -168,19 +163,18 @@ def _companion_line(
     inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
 ) -> Line:
     """The line of a companion; stored spare parts have none in place."""
+    fields = _bought(inputs, part, item, 0 if part.stored else count, spent)
     if part.stored:
-        fields = _bought(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
+        fields |= {"spares": count, "racks": None}
     else:
         racked = (figures.rack_units(item, inputs) or 0.0) > 0 or part.racks_each > 0
         racks = spent.counts.get(f"racks.{item.id}")
-        fields = _bought(inputs, part, item, count, spent) | {
-            "racks": None if racks is None else round(racks),
-            "rack_class": "network" if racked and inputs.problem.site.rack else None,
-        }
+        fields["racks"] = None if racks is None else round(racks)
+        fields["rack_class"] = "network" if racked and inputs.problem.site.rack else None
     return Line.model_validate({**fields, "role": role})
 
 
-def companion_roles(case: Case, spent: Bill, fabrics: Iterable[FabricReport]) -> dict[str, str]:
+def _companion_roles(case: Case, spent: Bill, fabrics: Iterable[FabricReport]) -> dict[str, str]:
     """The role of each companion of a plan in words, by item id."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for report in fabrics:
@@ -245,7 +239,7 @@ def _unit_figures(item: Item, inputs: Inputs) -> dict[str, float | None]:
     power = figures.it_power_kw(item, inputs)
     return {
         "it_power_kw": power,
-        "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
+        "heat_btu_per_h": None if power is None else power * BTU_PER_H_PER_KW,
         "typical_power_kw": figures.typical_power_kw(item, inputs),
         **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
     }
@@ -336,8 +330,8 @@ def idle_units(inputs: Inputs, case: Case, run: Run) -> tuple[IdleUnits, ...]:
         units = round(counts[offer.place]) - run.units[offer.id]
         if units:
             reason, change = _why_idle(inputs, case, run, offer)
-            fix = f"items.{offer.id}.retire: true takes them out"
-            fix = f"{change}; {fix}" if change else fix
+            retire = f"items.{offer.id}.retire: true takes them out"
+            fix = f"{change}; {retire}" if change else retire
             result.append(IdleUnits(sku=offer.id, units=units, reason=reason, fix=fix))
     return tuple(result)
 
@@ -345,26 +339,23 @@ def idle_units(inputs: Inputs, case: Case, run: Run) -> tuple[IdleUnits, ...]:
 def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> tuple[str, str]:
     """Reason why units are idle, and the change that would use them ('' for none)."""
     job, used = case.job, run.used
-    if not isinstance(offer, (System, Storage)):
-        item = inputs.item(offer.id)
-        change = (unwanted(item, inputs.problem) or ("", ""))[1]
-        return dict(case.not_considered)[offer.id], change
-    if isinstance(offer, System) and offer.id in used:
-        if job.gpus_max is not None and run.gpus + offer.way(run.ways).step_gpus > job.gpus_max:
-            place = of_job("gpus.max", job.name)
+    if isinstance(offer, System):
+        place = of_job("gpus.max", job.name)
+        if offer.id not in used and len(used) >= job.max_types:
+            change = f"max_types: {job.max_types + 1}, or consider.gpu_systems: [{offer.id}]"
+            return f"{of_job('gpus.max_types', job.name)} is {job.max_types}", change
+        step = offer.way(run.ways).step_gpus
+        if offer.id in used and job.gpus_max is not None and run.gpus + step > job.gpus_max:
             return f"{place} is {job.gpus_max:,}", f"a larger {place}"
-        return "the plan is no better with more of them in use", ""
-    if isinstance(offer, System) and len(used) >= job.max_types:
-        place = of_job("gpus.max_types", job.name)
-        change = f"max_types: {job.max_types + 1}, or consider.gpu_systems: [{offer.id}]"
-        return f"{place} is {job.max_types}", change
-    families = {other.family for other in case.flash if run.units[other.id]}
-    if isinstance(offer, Storage) and not {offer.family, ""} & families:
-        if len(families) >= case.max_families and not offer.is_bulk:
-            most = case.max_families
+    elif isinstance(offer, Storage):
+        families, most = {o.family for o in case.flash if run.units[o.id]}, case.max_families
+        if not offer.is_bulk and offer.family not in families and len(families) >= most:
             change = f"max_families: {most + 1}, or consider.storage_families: [{offer.family}]"
             return f"storage.max_families is {most}", change
-    return "the plan is no better with them", ""
+    else:
+        change = (unwanted(inputs.item(offer.id), inputs.problem) or ("", ""))[1]
+        return dict(case.not_considered)[offer.id], change
+    return f"the plan is no better with {'more of ' * (offer.id in used)}them in use", ""
 
 
 # Totals; a sum over a line whose figure is not known is not known.
@@ -377,52 +368,49 @@ def totals(
     lines = [line for line in plan_lines if line.parent is None]
     spent = bill(case, run.units, run.ways)
     power = _sum(line.it_power_kw for line in lines)
+    liquid = sum((line.it_power_kw or 0.0) * line.liquid_share for line in lines)
     times = [(line.sku, line.lead_time_days) for line in lines if line.purchased]
-    known_days = [days for _, days in times if days is not None]
-    longest_days = max(known_days, default=None)
+    longest_days = max((days for _, days in times if days is not None), default=None)
+    slowest = (sku for sku, days in times if days is not None and days == longest_days)
     sections: dict[str, float] = {}
     for line in lines:
         net_usd = line.extended_net_usd or 0.0
         sections[line.section] = sections.get(line.section, 0.0) + net_usd
+    # A device without a rack of its own is in one that the problem does not state.
+    unracked = case.companions.shared is None
+    placed = all(
+        line.racks is not None
+        or (
+            line.section not in ("Compute", "Storage")
+            and not (unracked and (line.rack_units or 0.0) > 0)
+        )
+        for line in lines
+    )
     return Totals(
         gpus=sum(line.gpus for line in lines),
         gpus_used=run.gpus,
         it_power_kw=power,
         facility_power_kw=_sum(line.facility_power_kw for line in lines),
         typical_power_kw=_sum(line.typical_power_kw for line in lines),
-        **_heat(lines, power),
-        racks=_rack_count(case, spent, lines),
+        heat_btu_per_h=None if power is None else power * BTU_PER_H_PER_KW,
+        heat_air_kw=None if power is None else power - liquid,
+        heat_liquid_kw=None if power is None else liquid,
+        racks=round(spent["racks"]) if placed else None,
         **{name: _sum(getattr(line, name) for line in lines) for name in STATED},
         nameplate_read_gb_per_s=sum(line.nameplate_read_gb_per_s for line in lines),
         nameplate_write_gb_per_s=sum(line.nameplate_write_gb_per_s for line in lines),
         usable_tb=_sum(line.usable_tb for line in lines if line.section == "Storage"),
         lead_time_days=longest_days,
-        critical_skus=tuple(
-            dict.fromkeys(sku for sku, days in times if days is not None and days == longest_days)
-        ),
+        critical_skus=tuple(dict.fromkeys(slowest)),
         capex_by_section_usd=sections,
         **_sums_of_money(inputs, case, spent, lines, job, power_known=power is not None),
     )
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    result = 0.0
-    for value in values:
-        if value is None:
-            return None
-        result += value
-    return result
-
-
-def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
-    if power is None:
-        return dict.fromkeys(("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw"))
-    liquid = sum((line.it_power_kw or 0.0) * line.liquid_share for line in lines)
-    return {
-        "heat_btu_per_h": heat_btu_per_h(power),
-        "heat_air_kw": power - liquid,
-        "heat_liquid_kw": liquid,
-    }
+    """Sum of figures, None where any is not known."""
+    known = list(values)
+    return None if None in known else sum((each or 0.0 for each in known), 0.0)
 
 
 def _sums_of_money(
@@ -442,50 +430,23 @@ def _sums_of_money(
         "capex_usd": capex,
         "support_usd_per_year": support,
         "subscriptions_usd_per_year": subscriptions,
-        "energy_usd_per_year": None,
-        "colocation_usd_per_year": None,
-        "opex_usd_per_year": None,
-        "tco_usd": None,
-        "usd_per_useful_gpu_hour": None,
-        "usd_per_million_tokens": None,
     }
-    term = inputs.problem.term
-    if term is None or not power_known:
+    names = ("energy_usd_per_year", "colocation_usd_per_year", "opex_usd_per_year", "tco_usd")
+    money |= dict.fromkeys((*names, "usd_per_useful_gpu_hour", "usd_per_million_tokens"))
+    if inputs.problem.term is None or not power_known:
         return money
-    factors = inputs.once("support", case, lambda: _support_factors(case))
-    support_paid = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
+    items = inputs.once("support", case, lambda: {i.id: i for i in case.bill_items()})
+    paid = ((line.support_usd_per_year or 0.0) * items[line.sku].support_factor for line in lines)
     running = subscriptions + spent["energy_usd_per_year"] + spent["colocation_usd_per_year"]
-    tco, hours = (
-        capex + support_paid + running * case.rates.discounted_years,
-        HOURS_PER_YEAR * term.years,
-    )
+    tco = capex + sum(paid) + running * case.rates.discounted_years
     money |= {
         "energy_usd_per_year": spent["energy_usd_per_year"],
         "colocation_usd_per_year": spent["colocation_usd_per_year"],
         "opex_usd_per_year": support + running,
         "tco_usd": tco,
-        "usd_per_useful_gpu_hour": tco / (job.useful_gpus * hours),
+        "usd_per_useful_gpu_hour": tco / (job.useful_gpus * case.rates.hours),
     }
-    parameters = case.job.active_parameters
-    if job.useful_pflops is not None and parameters is not None:
-        flop = job.useful_pflops * 1e15 * hours * 3600.0
-        tokens = flop / (FLOP_PER_PARAMETER_TOKEN * parameters)
-        money["usd_per_million_tokens"] = tco / (tokens / 1e6)
+    if job.useful_pflops is not None and case.job.active_parameters is not None:
+        each = case.million_tokens_per_pflops()
+        money["usd_per_million_tokens"] = tco / (job.useful_pflops * each)
     return money
-
-
-def _support_factors(case: Case) -> dict[str, float]:
-    return {item.id: item.support_factor for item in case.bill_items()}
-
-
-def _rack_count(case: Case, spent: Bill, lines: list[Line]) -> int | None:
-    """Racks of a plan; None where a device is in a rack that the problem does not state."""
-    for line in lines:
-        own = line.section in ("Compute", "Storage")
-        if line.racks is None and (own or _is_unracked(case, line)):
-            return None
-    return round(spent["racks"])
-
-
-def _is_unracked(case: Case, companion: Line) -> bool:
-    return case.companions.shared is None and (companion.rack_units or 0.0) > 0

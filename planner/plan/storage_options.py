@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from planner.case import Case, Storage
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
-from planner.case.job import write_needed_gb_per_s
 from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.alternatives import OtherStorage
@@ -24,6 +23,7 @@ from planner.plan import assemble
 from planner.schema.catalog import Item
 from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions
 from planner.schema.prices import Price
+from planner.sizing.checkpoint import write_demand_gb_per_s
 
 WITHIN = 0.005
 """Share by which a plan with other storage may be behind the best; indifference if more."""
@@ -147,14 +147,16 @@ def _option(
                 unit_high_usd=high,
             )
         )
-    to_storage_s, by_rule = run.remote_interval_s, case.rule is not None
+    share = case.job.max_blocking
+    if run.mode != "sync":  # where a rule sizes storage, a drain may take the whole interval
+        share = 1.0 if case.rule is not None else case.job.max_overlap
     return StorageOption(
         chosen=beside_usd is None,
         items=tuple(items),
         fewer_systems=dropped,
         shortfall=shortfall,
-        write_demand_gb_per_s=write_needed_gb_per_s(
-            case.job, run.mode, to_storage_s, by_rule=by_rule
+        write_demand_gb_per_s=write_demand_gb_per_s(
+            case.job.checkpoint_gb, share, run.remote_interval_s
         ),
         low_usd=ends_usd[0],
         list_usd=ends_usd[1],

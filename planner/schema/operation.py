@@ -127,8 +127,7 @@ class BulkPlan(PlanModel):
 class JobPlan(PlanModel):
     """Operation of the job on the plan: every figure of the sizing model, and its inputs.
 
-    ``rate_share``: share of the rate left by set points and ``scale_share``. Goodput is too low by
-    ``goodput_understated``: a slowed drain is charged to intervals without one.
+    ``rate_share``: share of the rate left by set points and ``scale_share``.
     """
 
     name: str
@@ -188,7 +187,6 @@ class JobPlan(PlanModel):
     active_parameters: Customer[float | None] = None
     max_overlap: Customer[float | None] = None
     max_blocking: Customer[float | None] = None
-    goodput_understated: Customer[float] = 0.0
     whole_replicas: Customer[bool] = False
     tensor_gpus: Customer[int | None] = None
     per_system_gpus: Customer[int | None] = None

@@ -420,10 +420,8 @@ class LimitReport(PlanModel):
 class StepNeed(PlanModel):
     """Bound of a limit that the next step needs, in the limit's unit."""
 
-    name: str
     label: str
     value: InItsUnit
-    limit: InItsUnit
     unit: str
 
 
@@ -432,10 +430,7 @@ class NextStep(PlanModel):
 
     sku: str
     systems: int
-    gpus: int
     value: Annotated[float, InUnit("objective.unit")]
-    interval_s: float
-    every: int
     needs: tuple[StepNeed, ...]
 
 

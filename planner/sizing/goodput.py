@@ -1,4 +1,4 @@
-"""Interruptions, checkpoint intervals and goodput of a job.
+"""Goodput of a job: interruptions, checkpoint intervals, one or two levels, hardware in repair.
 
 Goodput (ETTR) is the share of wall-clock time that ends up as kept training progress. Arguments
 mean the same throughout:
@@ -9,17 +9,24 @@ mean the same throughout:
     drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
     drain_slowdown: share of computing speed lost while a checkpoint drains.
     restart_s: seconds from a failure until computing goes on, restore read included.
+    spares: hot spare units.
+    load: units in repair on average if the job never waited, see `repair_load`.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from planner.sizing.checkpoint import Preset
 from planner.units import DAY_S
 
+Recovers = Literal["yes", "peer", "no"]
+"""Local copy left by a class of failures: any, only one on a peer, or none."""
 FAILURES_PER_GPU_DAY: dict[str, Preset] = {
     preset.name: preset
     for preset in (
@@ -78,6 +85,7 @@ FLOP_PER_PARAMETER_TOKEN = 6.0
 """Operations of forward and backward pass of a transformer, per active parameter and token."""
 CONVERGED = 1e-12
 _SERIES_BELOW = 1e-3
+_LARGE = 30.0
 
 
 def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
@@ -190,32 +198,13 @@ def goodput(
 
     Failures may strike during a restart, and one that comes before the newest checkpoint has
     drained falls back to the one before it. 0 where the stall fills the interval. Exact without a
-    slowdown, which is charged to every interval; with one it is too low by `understated_goodput`.
+    slowdown, which is charged to every interval: the first one after a restart has none.
 
     Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1) with z = I/M; for D = 0 this is
     J. T. Daly, doi 10.1016/j.future.2004.11.016.
     """
     logs = _log_factors(interval_s, stall_s, drain_s, restart_s, 0.0, mtti_s, drain_slowdown)
     return math.exp(math.fsum(logs))
-
-
-def understated_goodput(
-    interval_s: float,
-    drain_s: float,
-    restart_s: float,
-    mtti_s: float,
-    drain_slowdown: float = 0.0,
-) -> float:
-    """The amount by which `goodput` is too low, a share of wall-clock time.
-
-    The first interval after a restart has no drain that slows it, yet `goodput` charges one to it.
-    Exact where the checkpoint drains within its interval; 0 without a slowdown.
-
-    Source: the first interval's work is kept where its checkpoint drains before the next failure,
-    with probability exp(-(R + I + D)/M); the work charged in vain is slowdown x drain, once per M.
-    """
-    survives = math.exp(-(restart_s + interval_s + drain_s) / mtti_s)
-    return drain_slowdown * drain_s / mtti_s * survives
 
 
 def goodput_loss(
@@ -272,3 +261,327 @@ def _log_rework_factor(z: float) -> float:
     if z < _SERIES_BELOW:
         return -z / 2 - z**2 / 24  # expanded; the first term left out is z**4 / 2880
     return math.log(z) - z - math.log(-math.expm1(-z))
+
+
+# Two levels of checkpoints: frequent ones to local drives or peers (NVMe of the GPU systems), every
+# k-th of them drains on to the storage of the cluster. Which failures the local level survives
+# decides its value.
+
+
+def remote_share(
+    shares: Mapping[str, float], recovers: Mapping[str, Recovers], copies: int
+) -> float:
+    """Share of interruptions that need the remote level.
+
+    Args:
+        shares: share of all interruptions by class; their sum is 1.
+        recovers: local copies that each class leaves.
+        copies: local copies of each checkpoint; the second and further ones are on peers.
+
+    Raises:
+        ValueError: the shares do not add up, or a class has no entry in ``recovers``.
+    """
+    if not math.isclose(math.fsum(shares.values()), 1.0, abs_tol=1e-6):
+        raise ValueError(f"the shares add up to {math.fsum(shares.values())!r}, not to 1")
+    if set(shares) != set(recovers):
+        raise ValueError("each class needs its share and what it leaves of the local level")
+    return math.fsum(
+        share for name, share in shares.items() if not survives(recovers[name], copies)
+    )
+
+
+def survives(recovers: Recovers, copies: int) -> bool:
+    """True if a local copy survives a class of failures."""
+    return recovers == "yes" or (recovers == "peer" and copies > 1)
+
+
+def derived_stall_s(
+    overhead_s: float, checkpoint_gb: float, writing_gpus: float, copy_gb_per_s: float
+) -> float:
+    """Stall while the state is copied to the memory of hosts, s, beside an overhead.
+
+    Args:
+        writing_gpus: GPUs that save, each its even part.
+        copy_gb_per_s: from one GPU to its host.
+    """
+    return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
+
+
+def local_part_gb(
+    checkpoint_gb: float, copies: int, system_gpus: float, writing_gpus: float
+) -> float:
+    """Local writes of one GPU system per checkpoint, its peers' copies included, GB.
+
+    Args:
+        system_gpus: GPUs of a system that the job can use.
+        writing_gpus: GPUs that save, each its even part.
+    """
+    return copies * checkpoint_gb * system_gpus / writing_gpus
+
+
+@dataclass(frozen=True)
+class TwoLevels:
+    """Checkpointing of a job on two levels; times in seconds.
+
+    Attributes:
+        interval_s: start of one local checkpoint to the start of the next.
+        every: k, each k-th of them goes on to the remote level, at least 1.
+        stall_s: GPUs stopped per local checkpoint.
+        local_drain_s: from the end of the stall until the local copies are safe.
+        drain_s: from then until a remote checkpoint is safe.
+        local_restart_s: from a failure that the local level survives until computing goes on.
+        restart_s: from any other failure until computing goes on, without the restore read.
+        restore_s: reading back from the remote level.
+        mtti_s: mean time to interruption.
+        remote_share: share of interruptions that need the remote level, above 0.
+        drain_slowdown: share of computing speed lost while a remote checkpoint drains.
+        hardware_share: share of interruptions of either kind after which a unit is swapped.
+        swap_s: how much longer such a restart takes.
+    """
+
+    interval_s: float
+    every: int
+    stall_s: float
+    local_drain_s: float
+    drain_s: float
+    local_restart_s: float
+    restart_s: float
+    restore_s: float
+    mtti_s: float
+    remote_share: float
+    drain_slowdown: float = 0.0
+    hardware_share: float = 0.0
+    swap_s: float = 0.0
+
+    @property
+    def remote_interval_s(self) -> float:
+        """Start of one remote checkpoint to the start of the next."""
+        return self.every * self.interval_s
+
+    @property
+    def stopped_share(self) -> float:
+        """Share of time in which GPUs stop for a checkpoint or are slowed by a drain."""
+        slowed_s = self.drain_slowdown * self.drain_s
+        return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
+
+    def restarts(self, rate: float) -> tuple[float, float]:
+        """-log of the chance of no failure during a restart from either level, swaps included.
+
+        Args:
+            rate: failures per second that restarts see.
+        """
+        swapped = self.hardware_share * math.exp(-rate * self.swap_s)
+        swaps = -math.log(1.0 - self.hardware_share + swapped)
+        far_s = self.restart_s + self.restore_s
+        return rate * self.local_restart_s + swaps, rate * far_s + swaps
+
+
+def _log_goodput(levels: TwoLevels) -> float:
+    """Logarithm of the share of wall-clock time kept as progress.
+
+    Exact for memoryless failures of both kinds, which may strike during either restart, where a
+    local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1); the
+    slowdown is an approximation.
+
+    Source: renewals at failures that need the remote level. Between them the time until n local
+    checkpoints are safe has the Laplace transform C0 (1 + y)^-n at the rate q2/M of those failures:
+
+        h  = q2 / (q2 + q1 e^(-(R1 + D1)/M)),   y = (e^(I1/M) - 1) h
+        C0 = e^(-D1/M) (q2 + q1 e^(-R1/M)) / (q2 + q1 e^(-(R1 + D1)/M))
+        E  = (1 - s/I1 - a D2/(k I1)) (k I1/M) q2 C0
+             / {[(1 + y)^k - 1] [1 + q2 (e^(R2/M) - 1)]}
+             / {1 + (e^(D2/M) - 1) q2/(q2 + q1 e^(-R1/M))}
+
+    Where a share p of restarts is longer by a swap w, e^(-R1/M) and e^(-R2/M) are their means: both
+    times 1 - p + p e^(-w/M), because all that counts is how likely a restart ends before a failure.
+
+    q2 is `remote_share`, q1 the rest; each local restart begins a drain to storage anew. With
+    q2 = 1 and k = 1 this is that of `goodput.goodput` with the two drains added up.
+    """
+    rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
+    (restart, far), lag = levels.restarts(rate), rate * levels.local_drain_s
+    return math.fsum(
+        (
+            math.log1p(-levels.stopped_share),
+            kept(rate * levels.interval_s, restart, lag, levels.every, q2),
+            drained(rate * levels.drain_s, restart, q2),
+            restarted(far, q2),
+        )
+    )
+
+
+def two_level_loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
+    """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
+
+    The times of causes are added in the order rework, drains, restarts, restore: the parts depend
+    on that order, their sum does not. ``waiting``: share of time waited for repairs.
+    """
+    if levels.stopped_share >= 1:
+        return STOPPED
+    swapped = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
+    free = replace(swapped, swap_s=0.0)
+    at_once = replace(free, local_restart_s=0.0)
+    safe = replace(at_once, local_drain_s=0.0, drain_s=0.0)
+    steps = [_log_goodput(each) for each in (safe, at_once)]
+    started = replace(swapped, restart_s=levels.restart_s)
+    read = replace(started, restore_s=levels.restore_s)
+    steps += [_log_goodput(each) for each in (started, read)]
+    parts = [math.log1p(-levels.stopped_share), steps[0]]
+    parts += [after - before for before, after in itertools.pairwise(steps)]
+    return GoodputLoss.from_logs([*parts, math.log1p(-waiting)])
+
+
+# The factors. Their arguments are shares of the MTTI: ``interval``, ``restart`` and ``lag`` are the
+# local interval, restart and drain, ``drain`` is the remote one. Each k-th (``every``) checkpoint
+# goes on to the remote level, which ``q2`` of all interruptions need. For a whole k each logarithm
+# is concave in the logarithms of its times where restart + lag <= 1. With log k relaxed it is not:
+# q2 = 0.65, (log interval, log k, log restart, log lag) = (-0.1391, 2.7259, -0.2914, -2.1802) and
+# (0, 2.5742, -0.1930, -2.0318) have a midpoint 2.3e-4 below their mean. So k is never relaxed.
+
+
+def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> float:
+    """log{k I q2 C0 / [(1 + y)^k - 1]}: factor of rework, the local drain and restart."""
+    share = math.log(q2) - _log_mix(restart + lag, q2)
+    log_steps = every * math.log1p(_grown(interval, share))
+    head = math.log(every) + math.log(interval) - lag + _log_mix(restart, q2) + share
+    return head - _log_expm1(log_steps)
+
+
+def drained(drain: float, restart: float, q2: float) -> float:
+    """Logarithm of the chance that a remote checkpoint is safe in time; local restarts begin it
+    anew."""
+    return _log_mix(restart, q2) - drain - _log_mix(restart + drain, q2)
+
+
+def restarted(restart: float, q2: float) -> float:
+    """-log[1 + q2 (e^R - 1)]: factor of restarts from the remote level, restore read included."""
+    if restart > _LARGE:
+        return -(restart + math.log(q2))
+    return -math.log1p(q2 * math.expm1(restart))
+
+
+def _log_mix(x: float, q2: float) -> float:
+    """log(q2 + q1 e^-x)."""
+    return math.log1p((1.0 - q2) * math.expm1(-x))
+
+
+def _grown(interval: float, log_share: float) -> float:
+    """y = (e^I - 1) h, at most the largest float."""
+    return math.exp(min(_log_expm1(interval) + log_share, 700.0))
+
+
+def _log_expm1(x: float) -> float:
+    """log(e^x - 1) without overflow."""
+    return x + math.log1p(-math.exp(-x)) if x > _LARGE else math.log(math.expm1(x))
+
+
+# Hardware in repair. Of the job's interruptions a share takes one spare unit (a GPU system, or a
+# tray of it) out for a repair. Others stand by and take its place; the job waits while more are out
+# than stood by. Nothing fails while it waits, so the units out are a loss system with as many
+# places as there are spares, and one more: Erlang's loss formula, whatever the law of the repair
+# times is. A job may also go on with fewer replicas: then what runs fails, the less the more units
+# are out, a loss system whose arrivals fall with the units out.
+
+
+def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
+    """Units out on average if the job never waited.
+
+    Args:
+        failures_per_gpu_day: job-interrupting failures per GPU and day.
+        out_s: repair time per interruption, s: the share of interruptions that take a unit out,
+            times the mean of its repair; a sum over classes where there are some.
+    """
+    return failures_per_gpu_day / DAY_S * gpus * out_s
+
+
+def waiting(spares: int, load: float) -> float:
+    """Share of time in which the job waits: more units are out than stood by.
+
+    Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)), with a place
+    more than there are spares.
+    """
+    blocked = 1.0
+    for place in range(1, spares + 2):
+        blocked = load * blocked / (place + load * blocked)
+    return blocked
+
+
+def waiting_odds(spares: int, load: float) -> float:
+    """Time a job waits for repairs over the time it does not."""
+    blocked = waiting(spares, load)
+    return blocked / (1.0 - blocked)
+
+
+@lru_cache(maxsize=256)
+def most_spares(load: float, waiting: float) -> int:
+    """The fewest spares with which the job waits no more than a share of its time, above 0."""
+    spares, blocked = 0, load / (1.0 + load)
+    while blocked > waiting:
+        spares += 1
+        blocked = load * blocked / (spares + 1 + load * blocked)
+    return spares
+
+
+def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
+    """Upper bound of the share of time in which some rack has fewer units than the job needs.
+
+    The spares of a rack take the place of units of that rack alone, and the job needs all racks.
+    Repairs go on while it waits, so it is no exact share; it is close up to 0.02.
+
+    Args:
+        racks: racks in use, in parts of one where the last is not full.
+        spares_each: units of each rack that stand by.
+        load_each: `repair_load` of the GPUs in use of one rack.
+    """
+    odds = racks * waiting_odds(spares_each, load_each)
+    return odds / (1.0 + odds)
+
+
+class Restarts(NamedTuple):
+    """Restarts of a job that goes on with fewer replicas; times in seconds.
+
+    ``after_failures`` are shares of failures, each with the restart after it, ``grow_s`` is that
+    with more replicas, all without reading a checkpoint back. A ``hardware_share`` of failures
+    takes a unit out, for ``repair_s``.
+    """
+
+    hardware_share: float
+    repair_s: float
+    after_failures: tuple[tuple[float, float], ...]
+    grow_s: float
+
+    def left_out(self) -> float:
+        """Share of the longest restart for which a unit that failed before it is out."""
+        longest = max(each_s for _, each_s in self.after_failures) / self.repair_s
+        return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
+
+
+def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
+    """Factor of swaps on goodput: restarts take longer where hardware failed.
+
+    Args:
+        hardware_share: share of interruptions after which a unit is swapped.
+        swap_s: how much longer such a restart takes, s.
+        mtti_s: mean time to interruption, s.
+
+    Source: goodput has exp(-R/M) for a restart of R, so the mean of it where R differs by failure.
+    """
+    return 1.0 + hardware_share * math.expm1(-swap_s / mtti_s)
+
+
+@lru_cache(maxsize=256)
+def longest_swap_per_mtti(hardware_share: float) -> float:
+    """The longest swap, as a share of the MTTI, up to which the optimum can be proven.
+
+    Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
+    g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.
+    """
+    low, high = 1.0, 700.0
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        left = hardware_share * math.exp(-middle)
+        if middle * (1.0 - left / (1.0 - hardware_share + left)) <= 1.0:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -34,7 +34,11 @@ RELATIVE = 1e-9
 """Above the noise of summing floats in another order, below any real difference."""
 NEARLY_ZERO = 1e-12
 QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?) ?([A-Za-z%][A-Za-z/%]*)?$")
-FIGURE = re.compile(r"^( +)([a-z0-9_]+):(?: \{value: (\"?)([^,}\"]+)\3[,}])?")
+ENTRY = re.compile(r"  (?:- id: )?([a-z0-9_]+):?\s*$")
+"""First line of an item in a catalog or a price book."""
+FIGURE = re.compile(r'^( {4,})([a-z0-9_]+):(?: (?:\{value: )?"?([^,{}"#]+))?')
+COUNTED = ("%", "k", "M", "B", "T")
+"""Units of plain numbers."""
 ALIASES = {"local.copy": "local.host_copy"}
 UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
     GB/s 1 TB/s 1e3 MB/s 1e-3 GB 1 TB 1e3 PB 1e6 MB 1e-3 GiB 1.073741824 TiB 1099.511627776
@@ -410,22 +414,20 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         return ()
     _read_problem(found, document.data, inputs.problem, "")
     skus = {line.sku for line in plan.lines}
-    for text in _texts(inputs.problem.catalogs, shipped.catalog_files(), document.folder):
-        for sku, path, quantity in _figures(text, skus):
-            unit = ITEM_UNITS.get(path)
-            own = None if unit is None else _read_quantity(quantity, unit)
-            figure = attrgetter(ALIASES.get(path, path))(inputs.by_id[sku]) if own else None
-            if figure is not None:
-                name = f"{sku}: {path} read back from '{quantity}', {unit}"
-                found.expect(name, figure.value, own)
+    catalogs, folder = inputs.problem.catalogs, document.folder
+    for sku, path, quantity in _written(catalogs, shipped.catalog_files(), folder, skus):
+        unit = ITEM_UNITS.get(path)
+        own = None if unit is None else _read_quantity(quantity, unit)
+        figure = attrgetter(ALIASES.get(path, path))(inputs.by_id[sku]) if own else None
+        if figure is not None:
+            name = f"{sku}: {path} read back from '{quantity}', {unit}"
+            found.expect(name, figure.value, own)
     named = inputs.problem.prices or (shipped.DEFAULT_PRICES,)
     books = (named,) if isinstance(named, str) else named
-    for text in _texts(books, shipped.price_files(), document.folder) if len(books) == 1 else ():
-        for sku, block in _blocks(text, r"  ([a-z0-9_]+):", skus):
-            match = re.search(r"\blist: ([\d.]+ [kMB]?USD)\b", "\n".join(block))
-            usd = None if match is None else _read_quantity(match[1], "USD")
-            price = inputs.prices.get(sku)
-            if usd is not None and price is not None and not price.parts:
+    if len(books) == 1:  # of several, which one counts is not read here
+        for sku, path, quantity in _written(books, shipped.price_files(), folder, skus):
+            usd, price = _read_quantity(quantity, "USD"), inputs.prices.get(sku)
+            if path == "list" and usd is not None and price is not None and not price.parts:
                 found.expect(f"{sku}: list price read back, USD", price.list_usd, usd)
     return tuple(found.disagreements)
 
@@ -436,10 +438,10 @@ def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
         fields = type(model).model_fields if isinstance(model, BaseModel) else {}
         name = next((n for n, field in fields.items() if key in (n, field.alias)), "")
         field, place = getattr(model, name, None), f"{path}.{key}".strip(".")
-        unit = ENDS.get(name.rpartition("_")[2], "")
-        if isinstance(raw, str) and isinstance(field, float) and unit:
-            own = _read_quantity(raw, unit)
-            found.expect(f"{place} read back from '{raw}'", field, field if own is None else own)
+        unit = ENDS.get(name.rpartition("_")[2])
+        own = _read_quantity(raw, unit) if isinstance(raw, str) and unit else None
+        if own is not None and isinstance(field, float):
+            found.expect(f"{place} read back from '{raw}'", field, own)
         pairs = zip(raw, field, strict=False) if isinstance(field, tuple) else [(raw, field)]
         for one, part in pairs:
             _read_problem(found, one, part, place)
@@ -447,40 +449,25 @@ def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
 
 def _read_quantity(text: str, unit: str) -> float | None:
     """A quantity in a unit; None where it is none, or in a unit that is not read here."""
-    found = QUANTITY.match(text.strip())
+    found, plain = QUANTITY.match(text.strip()), unit in BASE
     if found is None or (found[2] and found[2] not in BASE):
         return None
-    plain = unit if unit in BASE else ""
-    if bool(plain) != bool(found[2]) and found[2] not in ("%", "k", "M", "B", "T"):
-        return float(found[1]) if not plain and not found[2] else None
-    return float(found[1]) * BASE.get(found[2] or "", 1.0) / BASE.get(plain, 1.0)
+    if plain != bool(found[2]) and found[2] not in COUNTED:
+        return None if plain or found[2] else float(found[1])
+    return float(found[1]) * BASE.get(found[2] or "", 1.0) / BASE.get(unit, 1.0)
 
 
-def _texts(names: Any, known: Mapping[str, Path], folder: Path) -> Iterator[str]:
+def _written(
+    names: Any, known: Mapping[str, Path], folder: Path, skus: set[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (item, dotted key, quantity as written) of entries in catalogs or price books."""
     for name in known if names is None else names:
-        path = known.get(name, folder / name)
-        if path.is_file():
-            yield path.read_text("utf-8")
-
-
-def _blocks(text: str, start: str, skus: set[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the lines of each item's entry, which begins with ``start`` and its id."""
-    sku, block = "", list[str]()
-    for line in (*text.splitlines(), "end"):
-        match = re.match(start, line)
-        if match or (line and not line.startswith(" ")):
-            if sku in skus:
-                yield sku, block
-            sku, block = (match[1] if match else ""), []
-        block.append(line)
-
-
-def _figures(text: str, skus: set[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (item, dotted figure, quantity as written) of a catalog."""
-    for sku, block in _blocks(text, r"  - id: ([a-z0-9_]+)\s*$", skus):
-        section = ""
-        for match in filter(None, map(FIGURE.match, block)):
-            if match[4] is None and len(match[1]) == 4:
-                section = f"{match[2]}."
-            elif match[4] is not None:
-                yield sku, f"{section if len(match[1]) > 4 else ''}{match[2]}", match[4]
+        path, sku, section = known.get(name, folder / name), "", ""
+        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+            if match := ENTRY.match(line):
+                sku, section = match[1], ""
+            elif (match := FIGURE.match(line)) and sku in skus:
+                if not match[3]:
+                    section = f"{match[2]}." if len(match[1]) == 4 else section
+                else:
+                    yield sku, f"{section if len(match[1]) > 4 else ''}{match[2]}", match[3]

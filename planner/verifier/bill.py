@@ -95,7 +95,11 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
     joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
     room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
-    _add_racks(basis, parts, room, fabrics.switches(*MANAGED) + room.pdus - own.pdus)
+    parts.update(_rack_parts(basis, room))
+    oob = basis.network.out_of_band
+    link = by_speed(basis.items[oob.switch])[0].link if oob else None
+    if link is not None:  # consoles on reserved management ports
+        parts[link.cable] += fabrics.switches(*MANAGED) + room.pdus - own.pdus
     before = Bill(cluster, standing, dict(+parts), room)
     nets = {line.sku: line.unit_net_usd or 0.0 for line in plan.lines if line.parent is None}
     parts.update({sku: _served(basis, sku, before, nets) for sku in problem.services})
@@ -105,21 +109,19 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
 def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> int | None:
     """Count that extras, licences and services follow, None of another measure."""
     systems = basis.of_kind(cluster, "gpu_system")
-    if per == "gpu":
-        return sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
     stored = sum(basis.of_kind(cluster, "storage").values())
-    known = {"gpu_system": sum(systems.values()), "storage_unit": stored, "rack": room.racks}
-    return known.get(per)
+    gpus = sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
+    known = {"gpu": gpus, "gpu_system": sum(systems.values()), "storage_unit": stored}
+    return {**known, "rack": room.racks}.get(per)
 
 
 def _cluster_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for family in basis.inputs.families:
         units = sum(n for sku, n in cluster.items() if basis.items[sku].family == family.id)
-        if family.cluster is None or units <= (value(family.cluster.alone) or 0):
-            continue
-        for part in family.cluster.parts:
-            counts[part.item] += -(-units // family.cluster.max_units.value) * part.quantity
+        if family.cluster is not None and units > (value(family.cluster.alone) or 0):
+            for part in family.cluster.parts:
+                counts[part.item] += -(-units // family.cluster.max_units.value) * part.quantity
     return counts
 
 
@@ -128,13 +130,22 @@ def _liquid_kw(basis: Basis, standing: Mapping[str, int]) -> float:
     return sum((basis.rated_kw(i) or 0.0) * basis.liquid_share(i) * n for i, n in items)
 
 
+def _rack_parts(basis: Basis, room: Room) -> dict[str, int]:
+    rack, parts = basis.problem.site.rack, {}
+    if rack is not None and rack.pdu is not None:
+        parts[rack.pdu.item] = room.pdus
+    if rack is not None and rack.item is not None:
+        parts[rack.item] = sum(each.racks for each in room.sets if not each.product)
+    return parts
+
+
 def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
-    cooling = basis.problem.site.cooling
-    if cooling.cdu is None:
+    cooling, heat_kw = basis.problem.site.cooling, _liquid_kw(basis, standing)
+    if cooling.cdu is None or heat_kw <= 0:
         return {}
-    least = round_up(_liquid_kw(basis, standing) / value(basis.items[cooling.cdu].provides.cooling))
     factor, more = REDUNDANT[cooling.redundancy]
-    return {cooling.cdu: factor * least + more if least else 0}
+    each_kw = value(basis.items[cooling.cdu].provides.cooling)
+    return {cooling.cdu: factor * round_up(heat_kw / each_kw) + more}
 
 
 def _licences(basis: Basis, cluster: Mapping[str, int]) -> dict[str, int]:
@@ -151,18 +162,6 @@ def _licences(basis: Basis, cluster: Mapping[str, int]) -> dict[str, int]:
     return counts
 
 
-def _add_racks(basis: Basis, parts: Counter[str], room: Room, late: int) -> None:
-    """Add racks and PDUs to buy, and cables of ``late`` consoles on reserved management ports."""
-    rack, oob = basis.problem.site.rack, basis.network.out_of_band
-    if rack is not None and rack.pdu is not None:
-        parts[rack.pdu.item] += room.pdus
-    if rack is not None and rack.item is not None:
-        parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
-    group = by_speed(basis.items[oob.switch])[0] if oob else None
-    if group is not None and group.link is not None:
-        parts[group.link.cable] += late
-
-
 def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> int:
     service = basis.items[sku].service
     assert service is not None
@@ -173,11 +172,11 @@ def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> in
         return round_up(_liquid_kw(basis, bill.standing))
     if service.per != "hardware":
         return sum(basis.of_kind(bill.companions, service.per).values())
-    spent_usd = 0.0
-    for each, count in bill.in_place.items():
-        item = basis.items[each]
-        if item.category not in ("software", "service"):
-            spent_usd += nets.get(each, 0.0) * max(0, count - basis.sale(item).owned)
+    spent_usd = sum(
+        nets.get(each, 0.0) * max(0, count - basis.sale(basis.items[each]).owned)
+        for each, count in bill.in_place.items()
+        if basis.items[each].category not in ("software", "service")
+    )
     return math.ceil((spent_usd - HALF_A_CENT) / 100)
 
 
@@ -199,6 +198,33 @@ def _spare_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
 def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     """Recompute every line; require a line for everything needed and none else."""
     needed, stored = bill.in_place, _spare_parts(basis, bill.cluster)
+    for line in plan.lines:
+        if line.parent is not None:
+            continue
+        item, name = basis.items[line.sku], f"lines.{line.sku}"
+        own = _unit(basis, item, line.quantity) | _money(basis, item, line)
+        if item.category == "component":
+            count = stored.pop(line.sku, 0)
+            own |= _counts(basis, item, 0, 0) | {"spares": count, "racks": NONE}
+            own["purchased"] = basis.sale(item).order(count)
+        else:
+            count = needed.pop(line.sku, 0)
+            working = bill.cluster.get(line.sku, 0) if item.category in DECIDED else count
+            own |= _counts(basis, item, working, count)
+        found.require(count > 0 or line.sku in bill.standing, f"{name}: not needed")
+        found.expect(name, line, own)
+        priced = line.price is not None or basis.sale(item).price is None
+        found.require(priced, f"{name}.price: no source of the price")
+    for sku, count in {**needed, **stored}.items():
+        found.require(False, f"lines.{sku}: missing, {count} needed")
+    _check_components(found, basis, plan, bill)
+    idle = {sku: n - bill.cluster.get(sku, 0) for sku, n in bill.standing.items()}
+    stated = sorted((each.sku, each.units) for each in plan.idle)
+    found.expect("idle", stated, sorted((sku, n) for sku, n in idle.items() if n))
+
+
+def _check_components(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
+    """Check the lines of components, whose figures and money are in the bundle's line."""
     parents = {line.sku: line for line in plan.lines if line.parent is None}
     components = {
         (sku, part.id): part.quantity
@@ -206,53 +232,23 @@ def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
         for part in basis.items[sku].components
     }
     for line in plan.lines:
-        item, name = basis.items[line.sku], f"lines.{line.sku}"
-        own = _description(item) | _consumption(basis, item, line.quantity)
         if line.parent is not None:
             per_unit, parent = components.pop((line.parent, line.sku), 0), parents.get(line.parent)
             name = f"lines.{line.parent}.{line.sku}"
             real = per_unit > 0 and parent is not None
             found.require(real, f"{name}: no component of {line.parent}, or listed twice")
             bought = (parent.quantity, parent.purchased) if parent else (0, 0)
+            own = _unit(basis, basis.items[line.sku], line.quantity)
             own |= {"section": "Components", "quantity": per_unit * bought[0]}
             own |= {"purchased": per_unit * bought[1], "pack": 1}
             rest = type(line).model_fields.keys() - own.keys() - FREE
             found.expect(name, line, own | dict.fromkeys(rest, NONE))
-            continue
-        if item.category == "component":
-            count = stored.pop(line.sku, 0)
-            own |= _counts(basis, item, 0, 0) | {"spares": count}
-            own |= {"purchased": basis.sale(item).order(count), "racks": NONE}
-        else:
-            count = in_place = needed.pop(line.sku, 0)
-            decided = item.category in DECIDED
-            working = bill.cluster.get(line.sku, 0) if decided else in_place
-            own |= _counts(basis, item, working, in_place) | _room(basis, item, in_place)
-            count += decided
-        found.require(count > 0, f"lines.{line.sku}: not needed")
-        found.expect(name, line, own | _money(basis, item, line))
-        priced = line.price is not None or basis.sale(item).price is None
-        found.require(priced, f"{name}.price: no source of the price")
-    for sku, count in {**needed, **stored}.items():
-        found.require(False, f"lines.{sku}: missing, {count} needed")
     for parent_sku, sku in components:
         found.require(False, f"lines.{parent_sku}.{sku}: component without a line")
-    idle = {sku: n - bill.cluster.get(sku, 0) for sku, n in bill.standing.items()}
-    stated = sorted((each.sku, each.units) for each in plan.idle)
-    found.expect("idle", stated, sorted((sku, n) for sku, n in idle.items() if n))
 
 
-def _description(item: Item) -> dict[str, Any]:
-    own = ("category", "vendor", "model", "part_number", "description")
-    return {
-        **{"section": SECTION_OF[item.category], "site": "site", "period": 0},
-        **{name: getattr(item, name) for name in own},
-        "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
-    }
-
-
-def _consumption(basis: Basis, item: Item, count: int) -> dict[str, Any]:
-    """Power, heat, height and weight, of one unit and of the line."""
+def _unit(basis: Basis, item: Item, count: int) -> dict[str, Any]:
+    """Product, power, heat, height and weight, of one unit and of the line."""
     draw_kw = basis.draw_kw(item)
     units = {
         "it_power_kw": draw_kw,
@@ -262,15 +258,29 @@ def _consumption(basis: Basis, item: Item, count: int) -> dict[str, Any]:
     }
     own: dict[str, Any] = {f"unit_{name}": unit for name, unit in units.items()}
     own |= {name: times(unit, count) for name, unit in units.items()}
-    own["facility_power_kw"] = times(own["it_power_kw"], basis.pue(item))
-    return {**own, "liquid_share": basis.liquid_share(item)}
+    product = ("category", "vendor", "model", "part_number", "description")
+    own |= {name: getattr(item, name) for name in product}
+    return own | {
+        "section": SECTION_OF[item.category],
+        "site": "site",
+        "period": 0,
+        "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
+        "facility_power_kw": times(own["it_power_kw"], basis.pue(item)),
+        "liquid_share": basis.liquid_share(item),
+    }
 
 
 def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, Any]:
-    """Counts of a line, and the supply of its working units."""
-    sale, stored = basis.sale(item), item.category == "storage"
+    """Counts and racks of a line, and the supply of its working units."""
+    sale, decided = basis.sale(item), item.category in DECIDED
     read, write = basis.nameplate(item.id, working)
     capacity = times(value(item.provides.usable), working) if working else 0.0
+    whole, (racks, held) = item.consumes.racks, fits(basis, item) or (1, 0)
+    racked, rack = rack_class(item) if decided else None, -(-in_place // (held or 1)) * racks
+    if not decided and basis.problem.site.rack is not None:
+        racked = "network" if whole or basis.stated(item, "rack_units") else None
+    if not decided:
+        held, rack = int(whole is not None), in_place * (whole.value if whole else 0)
     return {
         "quantity": in_place,
         "idle": in_place - working,
@@ -281,22 +291,10 @@ def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, 
         "gpus": gpus_of(item) * working if item.category == "gpu_system" else 0,
         "nameplate_read_gb_per_s": read,
         "nameplate_write_gb_per_s": write,
-        "usable_tb": (0.0 if item.is_bulk else capacity) if stored else None,
+        "usable_tb": (0.0 if item.is_bulk else capacity) if item.category == "storage" else None,
         "bulk_tb": capacity if item.is_bulk else 0.0,
-        "rack_class": None,
-    }
-
-
-def _room(basis: Basis, item: Item, in_place: int) -> dict[str, Any]:
-    """Racks of a line; devices that share racks have none of their own."""
-    whole, (racks, held) = item.consumes.racks, fits(basis, item) or (1, 0)
-    if item.category not in DECIDED:
-        stands = basis.problem.site.rack is not None and (whole or basis.stated(item, "rack_units"))
-        own = None if whole is None else whole.value * in_place
-        return {"racks": own, "rack_class": "network" if stands else None}
-    return {
-        "racks": -(-in_place // held) * racks if held else None,
-        "rack_class": rack_class(item),
+        "racks": rack if held else None,
+        "rack_class": racked if in_place else None,
     }
 
 

@@ -93,28 +93,27 @@ def held(room: Load, load: Load) -> NDArray[np.int64]:
 
 def first_fit(kinds: Iterable[tuple[Load, int]], rack: Load) -> int:
     """Racks of devices by kind that each go into the first one with room; 0 if one fits none."""
-    rooms = np.zeros((0, 3))
+    rooms, rack = np.zeros((0, 3)), rack * (1 + RELATIVE)
     for load, count in kinds:
-        each, alone = held(rooms, load), int(held(rack * (1 + RELATIVE), load))
+        each, alone = held(rooms, load), int(held(rack, load))
         if not alone:
             return 0
         put = np.clip(count - (np.cumsum(each) - each), 0, each)
         full, rest = divmod(count - int(put.sum()), alone)
         more = np.array([*[alone] * full, *[rest] * (rest > 0)]).reshape(-1, 1)
         with np.errstate(invalid="ignore"):
-            rooms = np.vstack([rooms - put[:, None] * load, rack * (1 + RELATIVE) - more * load])
+            rooms = np.vstack([rooms - put[:, None] * load, rack - more * load])
     return len(rooms)
 
 
 def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     """(Racks, units that they hold) of an item, None where a figure is not known."""
-    power_kw, site_rack = basis.rated_kw(item), basis.problem.site.rack
-    if item.consumes.racks is not None:
-        racks = item.consumes.racks.value
+    power_kw, site_rack, own = basis.rated_kw(item), basis.problem.site.rack, item.consumes.racks
+    if own is not None:
         most_kw = None if site_rack is None else site_rack.whole_rack_limit_kw
-        if most_kw is None or power_kw is None:
-            return racks, 1
-        return racks, int(power_kw / racks <= most_kw * (1 + RELATIVE))
+        kept = None in (most_kw, power_kw)
+        kept = kept or (power_kw or 0.0) / own.value <= (most_kw or 0.0) * (1 + RELATIVE)
+        return own.value, int(kept)
     rack = space(basis, rack_class(item))
     if rack is None:
         return None
@@ -125,9 +124,8 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     height_ru = basis.stated(item, "rack_units")
     if height_ru is None or (power_kw is None and rack[1] < math.inf):
         return None
-    weight_kg = sum((basis.stated(part, "weight_kg") or 0.0) * n for part, n in parts)
-    load = np.array([height_ru, power_kw or 0.0, weight_kg or basis.stated(item, "weight_kg") or 0])
-    return 1, int(held(rack * (1 + RELATIVE), load))
+    weights = [(basis.stated(part, "weight_kg") or 0.0) * n for part, n in parts or [(item, 1)]]
+    return 1, int(held(rack * (1 + RELATIVE), np.array([height_ru, power_kw or 0.0, sum(weights)])))
 
 
 def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
@@ -144,18 +142,15 @@ def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
 
 def own_racks(basis: Basis, standing: Mapping[str, int]) -> Room:
     """Racks of GPU systems and storage, which have racks of their own."""
-    sets, complete = [], True
+    sets = []
     for sku, count in standing.items():
         item = basis.items[sku]
-        found = fits(basis, item)
-        if found is None or found[1] == 0:
-            complete = False
-            continue
-        racks, units = found
-        product = item.consumes.racks is not None
-        pdus = 0 if product else pdus_of(basis, times(basis.rated_kw(item), units / racks))
-        sets.append(RackSet(sku, rack_class(item), -(-count // units) * racks, product, pdus))
-    return Room(tuple(sets), complete)
+        racks, units = fits(basis, item) or (0, 0)
+        if units:
+            product = item.consumes.racks is not None
+            pdus = 0 if product else pdus_of(basis, times(basis.rated_kw(item), units / racks))
+            sets.append(RackSet(sku, rack_class(item), -(-count // units) * racks, product, pdus))
+    return Room(tuple(sets), len(sets) == len(standing))
 
 
 def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -> Room:
@@ -166,27 +161,26 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
         counts: companions in place.
         stated: racks that devices share in a placement; first-fit places them where it is None.
     """
-    rack, sets, complete, sharing = space(basis, "network"), [], True, False
+    rack, sets, sharing = space(basis, "network"), [], []
     for sku, count in counts.items():
         item = basis.items[sku]
         if item.consumes.racks is not None:
             sets.append(RackSet(sku, "network", item.consumes.racks.value * count, True, 0))
         elif basis.stated(item, "rack_units"):
-            sharing = True
-            complete &= rack is not None and bool(held(rack * (1 + RELATIVE), load_of(basis, item)))
-    if rack is not None and sharing:
-        racks = shared_racks(basis, counts, rack) if stated is None else stated
-        pdus = pdus_of(basis, densest_kw(basis, rack))
-        sets.append(RackSet(None, "network", racks, False, pdus))
-    return Room(tuple(sets), complete)
+            sharing.append(load_of(basis, item))
+    if rack is None or not sharing:
+        return Room(tuple(sets), not sharing)
+    racks = shared_racks(basis, counts, rack) if stated is None else stated
+    sets.append(RackSet(None, "network", racks, False, pdus_of(basis, densest_kw(basis, rack))))
+    return Room(tuple(sets), all(held(rack * (1 + RELATIVE), load) for load in sharing))
 
 
 def densest_kw(basis: Basis, rack: Load) -> float:
     """Most that a shared rack can draw: its height full of the densest device."""
-    problem, most = basis.problem, 0.0
+    problem, network, most = basis.problem, basis.problem.network, 0.0
     names = {*problem.extras, problem.site.cooling.cdu}
-    names |= set(problem.network.compute.switches) if problem.network.compute else set()
-    others = (problem.network.storage, problem.network.in_band, problem.network.out_of_band)
+    names |= set(network.compute.switches) if network.compute else set()
+    others = (network.storage, network.in_band, network.out_of_band)
     names |= {each.switch for each in others if each is not None}
     clusters = [family.cluster for family in basis.inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
@@ -202,7 +196,6 @@ def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Load) -> int:
     """Racks for devices that share them, each in the first with room, largest first."""
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
     kinds = [(load_of(basis, i), counts[i.id]) for i in items if basis.stated(i, "rack_units")]
-
     orders = (lambda kind: -(kind[0] / rack).max()), (lambda kind: -kind[0][0])
     return min(first_fit(sorted(kinds, key=order), rack) for order in orders)
 
@@ -214,97 +207,84 @@ def check_racks(
     found: Findings,
     basis: Basis,
     standing: Mapping[str, int],
-    counts: Mapping[str, int],
+    companions: Mapping[str, int],
     room: Room,
     plan: Plan,
 ) -> None:
-    """Check the placement: each rack's content, each device once, no rack too many.
-
-    Args:
-        found: takes the differences.
-        basis: the problem and the catalogs.
-        standing: GPU systems and storage in place.
-        counts: companions in place.
-        room: the racks that both need.
-        plan: whose placement is checked.
-    """
+    """Check the placement: each rack's content, each device once, no rack too many."""
     if basis.problem.site.rack is None:
         found.require(not plan.racks, "racks: a placement, but racks have no size")
         return
     number, placed, classes, pdus = 1, Counter[str](), Counter[str](), 0
     for group in plan.racks:
         found.expect(f"racks.{group.first}.first", group.first, number)
-        found.require(group.count >= 1 and bool(group.devices), f"racks.{group.first}: empty")
         number = group.first + group.count
         classes[group.rack_class] += group.count
         pdus += group.count * group.pdus
         _check_group(found, basis, group)
         for device in group.devices:
             placed[device.sku] += group.count
-    own = {each.sku for each in room.sets}
-    expected = _devices(basis, {**standing, **counts}, own)
+    expected, sets = _devices(basis, {**standing, **companions}, room), room.sets
     for sku in sorted({*placed, *expected}):
         found.expect(f"racks: devices {sku}", placed[sku], expected[sku])
     for name in ("gpu", "storage", "network"):
-        racks = sum(each.racks for each in room.sets if each.rack_class == name)
+        racks = sum(each.racks for each in sets if each.rack_class == name)
         found.expect(f"racks: racks of class {name}", classes[name], racks)
     found.expect("racks: PDUs", pdus, room.pdus)
-    rack, shared = space(basis, "network"), [each for each in room.sets if each.sku is None]
-    if rack is not None and shared:
-        most = shared_racks(basis, counts, rack)
-        found.at_most("racks: racks of network devices", shared[0].racks, most)
+    rack = space(basis, "network")
+    for each in sets:
+        if each.sku is None and rack is not None:
+            most = shared_racks(basis, companions, rack)
+            found.at_most("racks: racks of network devices", each.racks, most)
 
 
-def _devices(basis: Basis, counts: Mapping[str, int], known: set[str | None]) -> Counter[str]:
-    devices: Counter[str] = Counter()
+def _devices(basis: Basis, counts: Mapping[str, int], room: Room) -> Counter[str]:
+    """Devices that stand in racks; a rack that is a product counts for each of its racks."""
+    devices, known = Counter[str](), {each.sku for each in room.sets}
     for sku, count in counts.items():
         item, decided = basis.items[sku], basis.items[sku].category in DECIDED
-        if decided and sku not in known:
-            continue  # its racks are not known
-        if item.consumes.racks is not None:
-            devices[sku] += item.consumes.racks.value * count
-        elif item.components and decided:
-            for part in item.components:
+        if sku in known if decided else basis.stated(item, "rack_units") or sku in known:
+            own = item.consumes.racks
+            for part in item.components if decided and own is None else ():
                 devices[part.id] += part.quantity * count
-        elif decided or basis.stated(item, "rack_units"):
-            devices[sku] += count
+            if own is not None or not (item.components and decided):
+                devices[sku] += count * (own.value if own else 1)
     return devices
 
 
 def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
     """Check the devices of a rack, their sums, positions, and the rack's limits."""
     name, items = f"racks.{group.first}", [basis.items[d.sku] for d in group.devices]
-    whole = [item for item in items if item.consumes.racks is not None]
-    found.expect(f"{name}.product", group.product, bool(whole))
-    alone = len(whole) == 0 or len(items) == 1
-    found.require(alone, f"{name}: devices that do not share a rack")
     spread, rack, site_rack = 1, space(basis, group.rack_class), basis.problem.site.rack
-    if whole and whole[0].consumes.racks:
-        spread = whole[0].consumes.racks.value
-        height_ru = (basis.stated(whole[0], "rack_units") or 0.0) / spread or group.devices[
-            0
-        ].rack_units
-        rack = _room(height_ru, site_rack.whole_rack_limit_kw if site_rack else None, None)
-    assert rack is not None
+    product = items[0].consumes.racks
+    assert rack is not None and site_rack is not None
+    if product is not None:
+        spread = product.value
+        own_ru = basis.stated(items[0], "rack_units")
+        height_ru = own_ru / spread if own_ru else group.devices[0].rack_units
+        rack = _room(height_ru, site_rack.whole_rack_limit_kw, None)
+    alone = product is None or len(items) == 1
+    found.require(alone, f"{name}: devices that do not share a rack")
     for device, item in zip(group.devices, items, strict=True):
         own: dict[str, Any] = {
             "it_power_kw": (basis.in_rack_kw(item) or 0.0) / spread,
             "weight_kg": times(basis.stated(item, "weight_kg"), 1 / spread),
-            "rack_units": float(rack[0]) if whole else basis.stated(item, "rack_units"),
+            "rack_units": float(rack[0]) if product else basis.stated(item, "rack_units"),
         }
         found.expect(f"{name}.devices.{device.sku}", device, own)
-    weights, power_kw = [d.weight_kg for d in group.devices], [d.it_power_kw for d in group.devices]
+    power_kw, weight_kg = (
+        sum(d.it_power_kw for d in group.devices),
+        total(d.weight_kg for d in group.devices),
+    )
     sides = (None if math.isinf(side) else side for side in rack.tolist())
     own = dict(zip(("height_ru", "power_limit_kw", "weight_limit_kg"), sides, strict=True))
-    own |= {"it_power_kw": sum(power_kw), "weight_kg": total(weights)}
+    own |= {"product": product is not None, "it_power_kw": power_kw, "weight_kg": weight_kg}
     found.expect(name, group, own)
-    load = np.array([0.0, sum(power_kw), sum(kg or 0.0 for kg in weights)])
-    kept = bool((load <= rack * (1 + RELATIVE)).all())
-    found.require(kept, f"{name}: beyond {rack[1]} kW or {rack[2]} kg")
+    known_kg = sum(d.weight_kg or 0.0 for d in group.devices)
+    found.at_most(f"{name}: kW", power_kw, float(rack[1]))
+    found.at_most(f"{name}: kg", known_kg, float(rack[2]))
+    noise, below = RELATIVE * max(1.0, group.height_ru), "the bottom"
     spans = sorted((d.position_ru, d.position_ru + d.rack_units, d.sku) for d in group.devices)
-    noise = RELATIVE * max(1.0, group.height_ru)
-    for low, high, sku in spans:
-        inside = low >= 1 - noise and high <= group.height_ru + 1 + noise
-        found.require(inside, f"{name}.devices.{sku}: below the bottom or above the top")
+    spans = [(0.0, 1.0, below), *spans, (group.height_ru + 1.0, math.inf, "the top")]
     for (_, top, below), (bottom, _, above) in pairwise(spans):
-        found.require(bottom >= top - noise, f"{name}.devices.{above}: overlaps {below}")
+        found.require(bottom >= top - noise, f"{name}: {above} overlaps {below}")

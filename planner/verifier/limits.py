@@ -14,7 +14,7 @@ from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.job import FixedInterval
-from planner.schema.plan import Plan, ProgramReport
+from planner.schema.plan import Plan
 from planner.schema.problem import CustomRule, Problem
 from planner.verifier import physics
 from planner.verifier.basis import (
@@ -41,8 +41,6 @@ TRIED = 4001
 """Intervals among which a better one is looked for."""
 TIES = 2e-6
 """Share of the objective that breaking ties may take, each of a few times."""
-AGREED = 4e-6
-"""Program and search may differ by so much, as a share: each proves to 2e-6 at most."""
 RULES = {
     "light": (1.0, 0.75, 1),
     "medium": (2.0, 1.5, 1),
@@ -276,17 +274,17 @@ def _check_interval(found: Findings, run: Run, reached: Mapping[str, Reached]) -
 
 def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     """Recompute the objective's value; require a best value, bound and gap that fit it."""
-    asked, stated, totals = run.basis.problem.objective, plan.objective, plan.totals
+    asked, goal, totals = run.basis.problem.objective, plan.objective, plan.totals
     row, sign = OBJECTIVES[asked.name], -1.0 if asked.minimize else 1.0
     own = getattr(totals if hasattr(totals, row.figure.name) else run.j, row.figure.name)
     fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
-    found.expect("objective", stated, {**fields, "indifference": asked.indifferent})
-    if not found.require(stated.best is not None and own is not None, "objective.best: missing"):
+    found.expect("objective", goal, {**fields, "indifference": asked.indifferent})
+    if not found.require(None not in (goal.best, own), "objective.best: missing"):
         return
-    best, proven = stated.best or 0.0, plan.status == "optimal" or stated.gap is not None
+    best, proven = goal.best or 0.0, plan.status == "optimal" or goal.gap is not None
     for field, share, worse, better in (
-        ("near_optimal_loss", stated.near_optimal_loss, own, best),
-        ("gap", stated.gap if proven else 0.0, best, stated.bound if proven else best),
+        ("near_optimal_loss", goal.near_optimal_loss, own, best),
+        ("gap", goal.gap if proven else 0.0, best, goal.bound if proven else best),
     ):
         if not found.require(None not in (share, better), f"objective.{field}: missing"):
             continue
@@ -296,41 +294,13 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
         right = ahead >= -RELATIVE * max(abs(better or 0.0), abs(worse))
         found.require(right, f"objective: {better!r} is worse than {worse:.12g}")
         found.require(near, f"objective.{field}: plan says {share!r}, own {own_share:.12g}")
-    prefer, away, gap = (
-        run.basis.problem.policy.prefer,
-        stated.near_optimal_loss or 0.0,
-        stated.gap or 0.0,
-    )
+    prefer, away, gap = run.basis.problem.policy.prefer, goal.near_optimal_loss, goal.gap or 0.0
     kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * asked.indifferent)
     most = sign * (1 - kept * (1 + TIES) ** -sign)
-    found.require(away <= most, f"objective.near_optimal_loss: {away:.6g} exceeds {most:.6g}")
-    within = gap <= stated.gap_asked + GAP_NOISE or plan.status != "optimal"
+    small = (away or 0.0) <= most
+    found.require(small, f"objective.near_optimal_loss: {away} exceeds {most:.6g}")
+    within = gap <= goal.gap_asked + GAP_NOISE or plan.status != "optimal"
     found.require(within, f"status: optimal, but the gap is {gap}")
-    capex_usd, cheapest = (totals.capex_usd or 0.0 if totals else 0.0), stated.best_capex_usd
+    capex_usd, cheapest = (totals.capex_usd or 0.0 if totals else 0.0), goal.best_capex_usd
     dearer = prefer is None and cheapest is not None and cheapest < capex_usd * (1 - TIES)
     found.require(not dearer, f"objective.best_capex_usd: {cheapest} is less than {capex_usd}")
-
-
-def program_faults(plan: Plan) -> tuple[str, ...]:
-    """Where the integer program's figures do not follow from one another or the plan's."""
-    program, goal, findings = plan.objective.program, plan.objective, Findings()
-    if not isinstance(program, ProgramReport):
-        return () if program is None else ("objective.program: not the record of a program",)
-    for name, text in (("solver", plan.provenance.solver), ("unit", goal.unit)):
-        findings.expect(f"objective.program.{name}", getattr(program, name), text)
-    capex_usd = None if plan.totals is None else plan.totals.capex_usd
-    for name, mine, bound, own in (
-        ("gap", program.value, program.bound, goal.best),
-        ("capex_gap", program.capex_usd, program.capex_bound_usd, capex_usd),
-    ):
-        gap, other = getattr(program, name), None
-        if mine is not None and own is not None:
-            near = abs(mine - own) <= AGREED * max(abs(own), 1.0)
-            findings.require(near, f"objective.program: {mine!r}, not {own!r}")
-        if mine is not None and bound is not None:
-            least = RELATIVE if name == "gap" else 1.0  # a dollar: what is owned costs nothing
-            other = Near(abs(bound - mine) / max(abs(mine), least), RELATIVE)
-        findings.expect(f"objective.program.{name}", gap, other)
-        wide = program.status == "optimal" and gap is not None and gap > AGREED
-        findings.require(not wide, f"objective.program.status: optimal, with a {name} of {gap}")
-    return tuple(findings.disagreements)

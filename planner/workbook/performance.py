@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from planner.currency import discounted_years
 from planner.figures import BTU_PER_H_PER_KW, capital
 from planner.limits import COUNTED_IN, known
 from planner.report import edition
 from planner.report.words import product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
-from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
+from planner.units import HOURS_PER_YEAR
 from planner.workbook.book import (
     COUNT,
     LABEL,

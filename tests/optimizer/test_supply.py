@@ -19,14 +19,13 @@ from planner.case.items import BillItem, System
 from planner.case.job import Way
 from planner.case.model import Case
 from planner.case.ways import ways_in_plan
-from planner.currency import USD
+from planner.currency import USD, discounted_years
 from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.optimizer.bill import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
-from planner.sizing.facility import discounted_years
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw

@@ -190,10 +190,9 @@ def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
     inputs, plan = solved(hall(it_power="53 kW"))
     step = step_of(plan)
     (need,) = step.needs
-    assert (step.systems, step.gpus) == (1, 8)
-    assert need.name == "it_power"
+    assert step.systems == 1
+    assert need.label == "IT load"
     assert need.value == pytest.approx(plan.totals.it_power_kw + 10.0 if plan.totals else 0.0)
-    assert need.limit == 53.0
     more = solved(hall(it_power=f"{need.value} kW"))[1]
     assert more.objective.value is not None
     assert plan.objective.value is not None

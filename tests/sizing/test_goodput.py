@@ -1,7 +1,5 @@
 """Goodput against known answers, its own approximations and its algebraic properties."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,6 @@ from planner.sizing.goodput import (
     best_interval_s,
     goodput,
     goodput_loss,
-    understated_goodput,
 )
 
 GOODPUT_TABLE = [  # interval, stall, drain, restart, MTTI (all s), goodput
@@ -95,11 +92,3 @@ def test_clamped_interval_beats_a_grid_between_the_bounds(
     for step in range(21):
         other = low * spread ** (step / 20)
         assert top >= goodput(other, stall, 10, 600, mtti) * (1 - 1e-12)
-
-
-def test_what_a_slowdown_understates_by_hand() -> None:
-    """Slowed by half for 200 s, once per 10,000 s, kept with exp(-(600 + 2,000 + 200)/10,000)."""
-    missed = understated_goodput(2_000, 200, 600, 10_000, 0.5)
-    assert missed == pytest.approx(0.5 * 200 / 10_000 * math.exp(-0.28), rel=1e-12)
-    assert understated_goodput(2_000, 200, 600, 10_000) == 0.0
-    assert understated_goodput(2_000, 0, 600, 10_000, 0.5) == 0.0

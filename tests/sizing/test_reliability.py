@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.availability import (
-    in_rack_waiting,
-    most_spares,
-    repair_load,
-    waiting,
-    waiting_odds,
-)
 from planner.sizing.goodput import (
     FAILURES_PER_GPU_DAY,
     exact_period_s,
+    in_rack_waiting,
+    most_spares,
     mtti_s,
+    repair_load,
+    waiting,
+    waiting_odds,
 )
 from planner.verifier.physics import waiting_share
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.sizing.two_levels import (
+from planner.sizing.goodput import (
     TwoLevels,
     derived_stall_s,
     local_part_gb,
-    loss,
     remote_share,
+    two_level_loss,
 )
 
 HOURLY = TwoLevels(120, 5, 1, 10, 60, 120, 600, 0, 3600, 0.2)
@@ -18,7 +18,7 @@ DAILY = TwoLevels(180, 4, 0.5, 3, 70, 120, 610, 0, 43_649, 0.1)
 
 
 def goodput(levels: TwoLevels) -> float:
-    return 1.0 - loss(levels).total
+    return 1.0 - two_level_loss(levels).total
 
 
 @pytest.mark.parametrize(("levels", "kept"), [(HOURLY, 0.898107), (DAILY, 0.990470)])
@@ -47,15 +47,15 @@ def test_published_two_level_overheads(
 
 def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
-    parts = loss(levels)
+    parts = two_level_loss(levels)
     assert min(share for cause, share in vars(parts).items() if cause != "waiting") > 0
     swapped = replace(levels, hardware_share=0.8, swap_s=200)
-    mended = loss(swapped, waiting=0.05)
+    mended = two_level_loss(swapped, waiting=0.05)
     assert mended.total == pytest.approx(1 - goodput(swapped) * 0.95, rel=1e-12)
     assert mended.waiting > 0 and mended.restart > parts.restart
-    assert loss(replace(levels, restore_s=0)).restore == 0
-    assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
-    assert loss(replace(levels, stall_s=121)).total == 1
+    assert two_level_loss(replace(levels, restore_s=0)).restore == 0
+    assert two_level_loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
+    assert two_level_loss(replace(levels, stall_s=121)).total == 1
 
 
 def test_what_needs_the_remote_level() -> None:
