@@ -140,9 +140,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("burst.delivered_sustained_gb_per_s", "delivered write bandwidth, sustained", "GB/s"),
         ("burst.buffer_gb", "write buffers beyond the sustained rate", "GB"),
         ("burst.recovery_s", "recovery of write buffers", "s"),
-        ("bulk.dataset_tb", "data set in bulk", "TB"),
-        ("bulk.archives_tb", "archives in bulk", "TB", "milestones and exports"),
-        ("bulk.staged_tb", "data staged on flash", "TB"),
         (
             "bulk.needed_tb",
             "bulk capacity needed",

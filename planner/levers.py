@@ -12,64 +12,43 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from planner import units
 from planner.currency import USD, Currency
 from planner.figures import FIGURES
 from planner.inputs import Change, Inputs, value_at
 from planner.limits import BY_NAME, LIMITS
 from planner.paths import job_path
 from planner.schema.job import MOST_EVERY, OPEN_EVERY, DataSet, FixedInterval, OptimalInterval
-from planner.units import Dimension
 
 DIGITS = 4
 """Digits of a proposed change: enough to be exact for a buyer, few enough to be said aloud."""
 FINEST = 1e-6
 """No proposal is finer than this share of a value: solvers see no further."""
 
-_SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
-    "kW": (units.POWER, ((1e3, "MW"), (0.0, "kW"))),
-    "USD": (units.MONEY, ((1e6, "MUSD"), (1e5, "kUSD"), (0.0, "USD"))),
-    "s": (units.TIME, ((7200.0, "h"), (120.0, "min"), (0.0, "s"))),
-    "days": (units.DAYS, ((0.0, "days"),)),
-    "GB/s": (units.BANDWIDTH, ((0.0, "GB/s"),)),
-    "TB": (units.CAPACITY, ((1e3, "PB"), (0.0, "TB"))),
-    "kg": (units.WEIGHT, ((1e3, "t"), (0.0, "kg"))),
-    "share": (units.SHARE, ((0.0, "%"),)),
-    "number": (units.NUMBER, ((0.0, ""),)),
+_WRITTEN: dict[str, tuple[tuple[float, str, float], ...]] = {
+    "kW": ((1e3, "MW", 1e3), (0.0, "kW", 1.0)),
+    "USD": ((1e6, "MUSD", 1e6), (1e5, "kUSD", 1e3), (0.0, "USD", 1.0)),
+    "s": ((7200.0, "h", 3600.0), (120.0, "min", 60.0), (0.0, "s", 1.0)),
+    "TB": ((1e3, "PB", 1e3), (0.0, "TB", 1.0)),
+    "kg": ((1e3, "t", 1e3), (0.0, "kg", 1.0)),
+    "share": ((0.0, "%", 0.01),),
+    "number": ((0.0, "", 1.0),),
 }
-"""Per unit: how the file reads it, and from which size on it is written in which unit.
+"""Per unit: from which size on it is written in which unit, and the size of that.
 
 Any other unit that a file can have is written as it is.
 """
-
-_DIMENSIONS = {each.unit: each for each in vars(units).values() if isinstance(each, Dimension)}
-
-_SIZES = {
-    "MW": 1e3, "kW": 1.0, "MUSD": 1e6, "kUSD": 1e3, "USD": 1.0, "h": 3600.0, "min": 60.0,
-    "s": 1.0, "days": 1.0, "GB/s": 1.0, "PB": 1e3, "TB": 1.0, "t": 1e3, "kg": 1.0,
-    "%": 0.01, "": 1.0,
-}  # fmt: skip
 
 
 def written(value: float, unit: str, money: Currency = USD) -> str:
     """A value as the problem file has it, exact to 12 digits; USD in the currency given."""
     amount = value / one_of(unit, money)
-    symbol = _symbol(amount, unit)
-    return f"{_plain(amount / _SIZES.get(symbol, 1.0))} {money.named(symbol)}".rstrip()
+    symbol, size = _symbol(amount, unit)
+    return f"{_plain(amount / size)} {money.named(symbol)}".rstrip()
 
 
 def one_of(unit: str, money: Currency) -> float:
     """USD for one of a currency; 1 of a unit that is no money."""
     return money.usd if "USD" in unit else 1.0
-
-
-def read(text: str, unit: str, rates: units.Rates) -> float:
-    """The value of a text in a unit.
-
-    Raises:
-        QuantityError: it is no quantity of that kind.
-    """
-    return units.parse(text, _scales(unit)[0], rates)
 
 
 def grid(change: float, value: float, unit: str, money: Currency) -> float:
@@ -78,30 +57,20 @@ def grid(change: float, value: float, unit: str, money: Currency) -> float:
     It is a power of ten in the unit the value is written in.
     """
     one = one_of(unit, money)
-    size = _SIZES.get(_symbol(value / one, unit), 1.0) * one
-    shown = max(abs(change / size), abs(value / size) * FINEST, 1e-12)
-    finest = math.ceil(math.log10(max(abs(value / size) * FINEST, 1e-12)))
-    digit = max(math.floor(math.log10(shown)) - DIGITS + 1, finest)
-    return float(10.0**digit) * size
+    size = _symbol(value / one, unit)[1] * one
+    finest = max(abs(value / size) * FINEST, 1e-12)
+    digit = math.floor(math.log10(max(abs(change / size), finest))) - DIGITS + 1
+    return float(10.0 ** max(digit, math.ceil(math.log10(finest)))) * size
 
 
-def _scales(unit: str) -> tuple[Dimension, tuple[tuple[float, str], ...]]:
-    """Dimension of a unit in the file, and its written units."""
-    return _SCALES.get(unit) or (_DIMENSIONS[unit], ((0.0, unit),))
-
-
-def _symbol(value: float, unit: str) -> str:
-    """The largest unit that suits a value, of times one that keeps it short."""
-    scales = _scales(unit)[1]
-    fitting = [name for least, name in scales if abs(value) >= least] or [scales[-1][1]]
+def _symbol(value: float, unit: str) -> tuple[str, float]:
+    """The largest unit that suits a value, of times one that keeps it short, and its size."""
+    scales = _WRITTEN.get(unit, ((0.0, unit, 1.0),))
+    fitting = [(name, size) for least, name, size in scales if abs(value) >= least]
     if unit == "s":
-        short = [name for name in fitting if _is_short(value / _SIZES.get(name, 1.0))]
-        fitting = short or fitting
+        tenths = [(value / size * 1e4, (name, size)) for name, size in fitting]
+        fitting = [each for n, each in tenths if abs(n - round(n)) < 1e-6] or fitting
     return fitting[0]
-
-
-def _is_short(number: float) -> bool:
-    return abs(number * 1e4 - round(number * 1e4)) < 1e-6
 
 
 def _plain(number: float) -> str:
@@ -215,10 +184,11 @@ class Choice(NamedTuple):
 def levers(inputs: Inputs) -> tuple[Lever, ...]:
     """Every lever of a problem: site, budgets and targets, storage, job, items, then choices."""
     rows = [*_cluster(inputs), *_job(inputs), *_pauses(inputs), *_items(inputs)]
-    moved = [lever for row in rows if (lever := _movable(inputs, row)) is not None]
-    choices = [*_storage_choices(inputs), *_job_choices(inputs), *_level_choices(inputs)]
-    choices += _offer_choices(inputs)
-    return (*moved, *(_lever_given_up(inputs, choice) for choice in choices))
+    found = [lever for row in rows if (lever := _movable(inputs, row)) is not None]
+    for choice in (*_storage_choices(inputs), *_job_choices(inputs), *_offer_choices(inputs)):
+        stated, place = is_stated(inputs, choice.path), inputs.where(choice.path)
+        found.append(Lever(**choice._asdict(), stated=stated, place=place))
+    return tuple(found)
 
 
 def _movable(inputs: Inputs, row: Row) -> Lever | None:
@@ -250,11 +220,6 @@ def _movable(inputs: Inputs, row: Row) -> Lever | None:
         least=least,
         most=most,
     )
-
-
-def _lever_given_up(inputs: Inputs, choice: Choice) -> Lever:
-    stated, place = is_stated(inputs, choice.path), inputs.where(choice.path)
-    return Lever(**choice._asdict(), stated=stated, place=place)
 
 
 def _limit(name: str, end: float | None = None) -> Row:
@@ -412,16 +377,10 @@ def _job_choices(inputs: Inputs) -> Iterator[Choice]:
     if job.checkpoint.writers == "one_replica":
         label, what = "one replica alone writes", "every GPU system writes"
         yield _choice("checkpoint.writers", label, what, "all")
-
-
-def _level_choices(inputs: Inputs) -> Iterator[Choice]:
-    levels = inputs.problem.job.levels
-    if levels is None:
-        return
-    if levels.use == "yes":
+    if (levels := job.levels) is not None and levels.use == "yes":
         label, what = "checkpoints go to local drives first", "let the plan do without"
         yield _choice("checkpoint.local.use", label, what, "open")
-    if levels.k != "open":
+    if levels is not None and levels.k != "open":
         more = tuple(sorted({*levels.every, *OPEN_EVERY}))
         if set(levels.every) < set(more) and len(more) <= MOST_EVERY:
             label = f"local checkpoints on to storage: k = {', '.join(map(str, levels.every))}"
@@ -433,14 +392,13 @@ def _level_choices(inputs: Inputs) -> Iterator[Choice]:
 def _offer_choices(inputs: Inputs) -> Iterator[Choice]:
     """Yield vendors, considered items, and single items."""
     policy, consider = inputs.problem.policy, inputs.problem.consider
-    required, forbidden = " and ".join(policy.require_vendors), " or ".join(policy.forbid_vendors)
-    for path, names, label, what in (
-        ("policy.require_vendors", required, f"something from {required} is required",
-         "require nothing"),
-        ("policy.forbid_vendors", forbidden, f"nothing from {forbidden}", "forbid nobody"),
-    ):  # fmt: skip
-        if names:
-            yield Choice(path, label, what, (Change(path, (), "[]"),))
+    if names := " and ".join(policy.require_vendors):
+        off = (Change("policy.require_vendors", (), "[]"),)
+        label = f"something from {names} is required"
+        yield Choice("policy.require_vendors", label, "require nothing", off)
+    if names := " or ".join(policy.forbid_vendors):
+        off = (Change("policy.forbid_vendors", (), "[]"),)
+        yield Choice("policy.forbid_vendors", f"nothing from {names}", "forbid nobody", off)
     for key, kind in (
         ("gpu_systems", "GPU system"),
         ("storage_families", "storage family"),
@@ -448,17 +406,16 @@ def _offer_choices(inputs: Inputs) -> Iterator[Choice]:
     ):
         chosen = getattr(consider, key)
         if chosen is not None:
-            path, label = f"consider.{key}", f"only these {key.replace('_', ' ')}"
-            label = label.replace("gpu", "GPU")
-            off = (Change(path, None, "null"),)
-            yield Choice(path, f"{label}: {', '.join(chosen)}", f"consider every {kind}", off)
+            path, label = f"consider.{key}", key.replace("_", " ").replace("gpu", "GPU")
+            label = f"only these {label}: {', '.join(chosen)}"
+            yield Choice(path, label, f"consider every {kind}", (Change(path, None, "null"),))
     models = {item.id: item.model for item in inputs.items}
     for name, rule in sorted(inputs.problem.items.items()):
         model, path = models.get(name, name), f"items.{name}"
         if rule.fixed is not None:
-            off = (Change(f"{path}.fixed", None, "null"),)
+            fixed = f"{path}.fixed"
             label, what = f"{rule.fixed} {model}", "let their number be decided"
-            yield Choice(f"{path}.fixed", label, what, off, f"{path}.fixed")
+            yield Choice(fixed, label, what, (Change(fixed, None, "null"),), fixed)
         if rule.exclude:
             off = (Change(f"{path}.exclude", False, "false"),)
             yield Choice(f"{path}.exclude", f"no {model}", "allow it", off)

@@ -90,11 +90,6 @@ class Limit(NamedTuple):
         return self.group in ("supply", "ratio", "target") or self.name in _INPUTS
 
     @property
-    def reported(self) -> bool:
-        """True if plans report it; others bound a variable."""
-        return self.figure != "interval_s"
-
-    @property
     def exact(self) -> bool:
         """True if it requires equality."""
         return self.name == "items.*.fixed"

@@ -84,6 +84,8 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert currency.short(won.of(450_000)) == "450.00 MKRW"
     assert currency.short(won.of(0.5)) == "500 KRW"
     assert currency.amount(won.of(1234.5678)) == "1,234,568 KRW"
+    dinar = Currency("KWD", 1.0).of(1234.5678)
+    assert (currency.bare(dinar), currency.bare(dinar, None)) == ("1,235", "1,234.568")
 
 
 def test_arithmetic_keeps_the_currency_of_an_amount() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import pytest
@@ -17,20 +18,44 @@ from planner.schema.problem import Objective
 from tests.oracle.enumerate import Best, best
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_hardware import figure
+from tests.world.random_jobs import (
+    NAMES,
+    limited,
+    ratio_case,
+    reading,
+    reading_together,
+    repaired_case,
+    together,
+    with_experts,
+    with_levels,
+    with_levers,
+)
 from tests.world.requests import Request, gpu_system
 from tests.world.solved import solve
 
-CHUNKS = 16
-SEEDS_PER_CHUNK = 16
-ENUMERATED_LONG = {126, 248}
-"""Random cases whose enumeration takes long."""
+CHUNKS = 8
+FAMILIES: dict[str, tuple[Callable[[int], Case | None], int, int]] = {
+    "plain": (random_case, 0, 32),
+    "wide": (lambda seed: random_case(seed, wide=True), 2_000, 16),
+    "repair": (repaired_case, 0, 16),
+    "ways": (with_levers, 7_000, 12),
+    "levels": (with_levels, 5_030, 6),
+    "experts": (with_experts, 0, 12),
+    "reading": (reading, 43_000_000, 16),
+    "ratio": (lambda seed: ratio_case(seed, NAMES[seed % 2]), 70_010, 16),
+    "ratio, ways": (lambda seed: ratio_case(seed, NAMES[seed % 2], with_levers(seed)), 82_000, 8),
+    "limited": (lambda seed: limited(seed, with_levers(seed)), 71_000, 8),
+    "together": (together, 9_100_000, 8),
+    "reading together": (reading_together, 43_000_000, 8),
+}
+"""Random problems: what makes one of a seed, the first seed, and how many are tried at a time."""
+ENUMERATED_LONG = {("plain", 126), ("plain", 248)}
+"""Cases whose enumeration takes long."""
 VALUE_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 CERTIFICATE = 5e-6
 """A gap of 1e-6, what a tie may give away on top, and room for rounding."""
 LEAST_SUMS = [name for name, asked in OBJECTIVES.items() if asked.figure.name in SUMS]
-WIDE_SEEDS = range(2000, 2032)
-"""Problems whose proofs are harder; each has a plan or a proof that there is none."""
 
 
 def bought(plan: Plan) -> list[Line]:
@@ -112,18 +137,19 @@ def faults(case: Case) -> list[str]:
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
     try:
         return disagreements(case, solve(inputs_of(case), explain=False), truth)
-    except InputError as error:  # a demand that nothing can meet is refused before any search
-        codes = [finding.code for finding in error.findings]
-        return [] if truth is None and codes == ["demanded"] else [f"{error}; enumerated {truth}"]
+    except InputError as error:  # what is demanded cannot be planned, or nothing on offer can
+        return [] if truth is None else [f"{error}; enumerated {truth}"]
     except Exception as error:  # so that one seed does not hide the others
         return [f"{type(error).__name__}: {error}; enumerated {truth}"]
 
 
-@pytest.mark.exhaustive(keep=2, most=8)
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
-    seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)
-    found = {seed: faults(random_case(seed)) for seed in seeds if seed not in ENUMERATED_LONG}
+@pytest.mark.exhaustive(keep=2 * len(FAMILIES), most=4 * len(FAMILIES))
+@pytest.mark.parametrize(("family", "chunk"), [*product(FAMILIES, range(CHUNKS))])
+def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
+    make, first, count = FAMILIES[family]
+    seeds = range(first + chunk * count, first + (chunk + 1) * count)
+    cases = {seed: make(seed) for seed in seeds if (family, seed) not in ENUMERATED_LONG}
+    found = {seed: faults(case) for seed, case in cases.items() if case is not None}
     wrong = {seed: said for seed, said in found.items() if said}
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
@@ -139,10 +165,16 @@ def test_more_appliances_down_than_there_are_by_a_table() -> None:
     assert not faults(random_case(310_223))
 
 
-def test_harder_problems_are_proven_and_right() -> None:
-    found = {seed: faults(random_case(seed, wide=True)) for seed in WIDE_SEEDS}
-    wrong = {seed: said for seed, said in found.items() if said}
-    assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
+def test_room_and_wear_are_of_one_type_where_several_are_in_use() -> None:
+    """Of two types the one with the larger part has the larger drives."""
+    assert not faults(with_levels(95_047))
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("seed", [9_400_093, 5_500_007])
+def test_limits_on_money_per_work_are_proven(seed: int) -> None:
+    """Models had not proven these in 100 s."""
+    assert not faults(together(seed))
 
 
 # Limits on what stands on the floor.
@@ -169,7 +201,7 @@ def _weight(random: Random) -> Figure[float]:
     return Figure[float].model_construct(value=kg, source="made_up", confidence="low")
 
 
-def limited(case: Case, most_kg: float) -> Case:
+def light(case: Case, most_kg: float) -> Case:
     site = case.problem.site.model_copy(update={"weight_limit_kg": most_kg})
     return replace(case, problem=case.problem.model_copy(update={"site": site}))
 
@@ -177,22 +209,22 @@ def limited(case: Case, most_kg: float) -> Case:
 def test_what_stands_on_the_floor_is_limited() -> None:
     """The best plan under a weight that the best without it passes, and what it says of it."""
     tried, met = 0, 0
-    for seed in range(3000, 3018):
+    for seed in range(3000, 3010):
         case, kg = weighed(seed)
         if kg is None:
             continue
         tried += 1
         for share in (0.6, 0.9):
-            light = limited(case, share * kg)
-            assert faults(light) == [], f"seed {seed}, at most {share} of {kg} kg"
-            plan = solve(inputs_of(light), explain=False)
+            lighter = light(case, share * kg)
+            assert faults(lighter) == [], f"seed {seed}, at most {share} of {kg} kg"
+            plan = solve(inputs_of(lighter), explain=False)
             for limit in plan.limits:
                 if limit.name == "weight":
                     met += 1
                     assert limit.value <= share * kg * (1 + 1e-9)
                     assert plan.totals is not None
                     assert ("known part" in limit.label) == (plan.totals.weight_kg is None)
-    assert tried >= 5 and met >= 5
+    assert tried >= 3 and met >= 3
 
 
 @pytest.mark.parametrize("name", LEAST_SUMS)
@@ -200,7 +232,7 @@ def test_the_least_sum_is_that_of_the_enumeration(name: str) -> None:
     asked, tried = OBJECTIVES[name], 0
     for seed in range(4000, 4028):
         case = random_case(seed)
-        if tried == 5:
+        if tried == 3:
             break
         if "term" in asked.figure.needs and case.problem.term is None:
             continue
@@ -213,7 +245,7 @@ def test_the_least_sum_is_that_of_the_enumeration(name: str) -> None:
             stated = getattr(plan.totals, asked.figure.name)
             assert plan.objective.value == pytest.approx(stated, rel=1e-12)
             assert plan.objective.unit == asked.unit
-    assert tried == 5
+    assert tried == 3
 
 
 @pytest.mark.parametrize(

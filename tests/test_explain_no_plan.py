@@ -7,7 +7,6 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from planner import shipped
 from planner.api import Options, solve_with
 from planner.infeasible import Decision, Oracle, off
 from planner.inputs import Change, Inputs
@@ -20,7 +19,6 @@ from tests.infeasible.plant import Planted, written
 from tests.world.commands import once, ran
 from tests.world.solved import solve
 
-RESTORE = str(shipped.problem_files()["infeasible_restore"])
 TIGHT = (
     "jobs.0.gpus={min: 480}", "budget.capex=12 MUSD", "site.facility_power=600 kW",
 )  # fmt: skip
@@ -57,9 +55,8 @@ def short_of(step: Step) -> Step:
 # Screen and workbook.
 
 
-@pytest.mark.parametrize("name", ["restore", "tight"])
-def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path) -> None:
-    arguments = (RESTORE,) if name == "restore" else tight(small, "--weight", f"{GPUS}=10")
+def test_screen_and_workbook_say_the_same(small: str, tmp_path: Path) -> None:
+    arguments = tight(small, "--weight", f"{GPUS}=10")
     found = why(*arguments)
     done = ran("explain", *arguments, "-o", str(tmp_path))
     file = tmp_path / f"{Path(arguments[0]).stem}.explanation.xlsx"

@@ -110,12 +110,13 @@ def test_differences_are_to_the_problem_as_it_is(url):
     assert more["Days to train"]["better"] == 1
 
 
-def test_no_plan_names_the_limit_that_is_too_low():
-    path = PROBLEM.with_name("infeasible_restore.yaml")
-    with served(SingleExplorer(path, load(path))) as url:
+def test_no_plan_names_the_limit_that_is_too_low(small):
+    path = Path(small)
+    inputs = load(path, settings=("targets={min_useful_gpus: 480}", "budget.capex=12 MUSD"))
+    with served(SingleExplorer(path, inputs)) as url:
         found = ask(url).json()
     assert found["status"] == "infeasible"
-    assert "restore" in found["message"]
+    assert "capital budget" in found["message"]
     assert "--set" not in found["command"]
 
 

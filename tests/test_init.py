@@ -58,14 +58,9 @@ def test_answers_become_a_problem_that_is_solved(run: Runner, tmp_path: Path) ->
     assert {line.vendor for line in plan.lines if line.section == "Storage"} <= {"DDN", "VAST Data"}
 
 
-@pytest.mark.parametrize(("power", "racks", "cooling"), [
-    ("100 MW", "2000", "liquid"), ("1 GW", "20000", "air"), ("1 GW", "20000", "liquid"),
-])  # fmt: skip
-def test_a_large_hall_has_the_cheapest_of_the_best_plans(
-    power: str, racks: str, cooling: str, tmp_path: Path
-) -> None:
+def test_a_large_hall_has_the_cheapest_of_the_best_plans(tmp_path: Path) -> None:
     """A hall of 1 GW bought 9,215 storage systems in place of 18: the search ended before."""
-    large = {"power": power, "racks": racks, "rack-power": "130 kW", "cooling": cooling}
+    large = {"power": "1 GW", "racks": "20000", "rack-power": "130 kW", "cooling": "liquid"}
     path = write_problem(large | {"model": "405 B"}, tmp_path, force=False)
     answer = optimise(resolve(load(path)))
     assert answer.status == "optimal"

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.plan import LimitReport, Plan
 from planner.size import size_report
-from tests.oracle.enumerate import best
-from tests.test_exactness import disagreements
-from tests.test_local_level import with_levels
-from tests.test_ratio_objective import NAMES, ratio_case
-from tests.test_ways import with_levers
-from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
-from tests.world.random_repair import reading, repaired_case, shrinking
 from tests.world.requests import Request
 from tests.world.solved import solve
 
@@ -68,41 +60,6 @@ def test_size_asks_all_systems_for_data() -> None:
     row = next(row for row in report.rules if row.chosen)
     assert row.appliances[0].reason == "the GPU systems read at most 24 GB/s"
     assert any("reading 26 GB/s, more than the 24 GB/s" in n for n in report.notes)
-
-
-# Against enumeration.
-
-
-def together(seed: int) -> Case:
-    case = with_levels(seed, with_levers(seed, reading(seed)))
-    case = repaired_case(seed, case) if seed % 2 else shrinking(case, seed)
-    return ratio_case(seed, NAMES[seed // 4 % 2], case) if seed % 4 == 0 else case
-
-
-FAMILIES: dict[str, Callable[[int], Case]] = {
-    "plain": reading,
-    "wide": lambda seed: reading(seed, random_case(seed, wide=True)),
-    "together": together,
-}
-
-
-def wrong_in(case: Case) -> list[str]:
-    """Disagreements of the plan of a case with exhaustive enumeration."""
-    try:
-        plan = solve(inputs_of(case), explain=False)
-    except InputError:  # what is demanded cannot be planned
-        return []
-    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-    return disagreements(case, plan, truth)
-
-
-@pytest.mark.exhaustive(keep=2, most=6)
-@pytest.mark.parametrize("chunk", range(4))
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
-    first = 43_000_000 + 20 * chunk
-    found = {seed: wrong_in(FAMILIES[family](seed)) for seed in range(first, first + 20)}
-    assert not {seed: wrong for seed, wrong in found.items() if wrong}
 
 
 # Write endurance of flash: derived from media and drive writes a day, a stated figure wins.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,36 +10,14 @@ import pytest
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
 from planner.verifier import faults
-from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
-from tests.world.random_repair import repaired_case
 from tests.world.requests import Request
 from tests.world.solved import solve
 from tests.world.tampering import put
 
-CHUNKS = 16
-SEEDS_PER_CHUNK = 16
 RATE = 0.01
 """Failures per GPU and day of the requests by hand."""
-
-
-@pytest.mark.exhaustive(keep=2, most=4)
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
-    seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)
-    assert not dict(_faults(seeds, wide=False))
-
-
-def _faults(seeds: range, *, wide: bool) -> Iterator[tuple[int, list[str]]]:
-    from tests.oracle.enumerate import best
-
-    for seed in seeds:
-        case = repaired_case(seed, wide=wide)
-        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-        said = disagreements(case, solve(inputs_of(case), explain=False), truth)
-        if said:
-            yield seed, said
 
 
 def asked(repair: dict[str, Any], **objective: str) -> Request:

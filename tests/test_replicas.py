@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from planner.case import resolve
-from planner.errors import InputError
 from planner.report.views.plan import whole
 from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
-from tests.world.random_cases import Case, inputs_of, random_case, read
+from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import figure
 from tests.world.requests import Request, gpu_system, price, two_systems
 from tests.world.solved import solve
@@ -140,7 +139,6 @@ def test_weights_fit_to_the_last_byte_or_not(parameters: str, precision: str, ta
 # Mixtures of experts, and systems of which a job uses a number of GPUs by type.
 
 
-CHUNKS, SEEDS_PER_CHUNK = 10, 12
 ROUTED = 58 * 256 * 3 * 7168 * 2048
 """Parameters in the routed experts of DeepSeek-V3: layers, experts, matrices and their sizes."""
 
@@ -171,66 +169,6 @@ def test_what_a_gpu_holds_of_deepseek_v3() -> None:
     held = option.parameters_per_gpu(671e9)
     assert held == pytest.approx((671e9 - ROUTED) / 16 + ROUTED / 1024)
     assert held == pytest.approx(1.71e9, rel=0.01)
-
-
-def mixed(seed: int) -> Case:
-    """Return a random case with experts, and systems used in part by type."""
-    random, drawn = Random(f"experts {seed}"), random_case(seed)
-    documents = copy.deepcopy(dict(drawn.documents))
-    job = documents["problem"]["jobs"][0]
-    job.setdefault("gpus", {}).pop("max_types", None)
-    job["gpus"].pop("per_system", None)
-    parameters = (drawn.problem.job.parameters or 20e9) / 1e9
-    job["parameters"] = f"{parameters} B"
-    options = [_option(random, parameters) for _ in range(random.choice((1, 1, 2, 3)))]
-    names = {read_name(option): option for option in options}
-    job["parallelism"] = [*names.values()] if len(names) > 1 else options[0]
-    systems = [item for item in documents["catalog"]["items"] if item["category"] == "gpu_system"]
-    by_type = {
-        item["id"]: random.randint(1, int(item["provides"]["gpus"]["value"]))
-        for item in systems
-        if random.random() < 0.6
-    }
-    if by_type:
-        job["gpus"]["per_system"] = by_type
-    return read(documents)
-
-
-def read_name(option: dict[str, Any]) -> str:
-    said = {name: option.get(name) for name in ("tensor", "pipeline", "context", "experts")}
-    return f"{said} {option.get('expert_tensor', option['tensor'])}"
-
-
-def _option(random: Random, parameters: float) -> dict[str, Any]:
-    tensor = random.choice((1, 2, 2, 4))
-    option: dict[str, Any] = {"tensor": tensor, "pipeline": random.choice((1, 1, 2))}
-    if random.random() < 0.3:
-        option["context"] = 2
-    if random.random() < 0.8:
-        option["experts"] = random.choice((2, 3, 4, 8))
-        option["expert_parameters"] = f"{parameters * random.uniform(0.3, 1.0):.6g} B"
-        if random.random() < 0.6:
-            option["expert_tensor"] = random.choice([n for n in (1, 2, 4) if tensor % n == 0])
-    if random.random() < 0.4:
-        option["memory"] = {"held": 2, "shared": random.choice((4, 12)), "activations": "5 GB"}
-    return option
-
-
-@pytest.mark.exhaustive(keep=2, most=5)
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
-    wrong = {}
-    for seed in range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK):
-        case = mixed(seed)
-        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-        try:
-            plan = solve(inputs_of(case), explain=False)
-        except InputError:  # nothing on offer holds a tensor group, or a replica: said before
-            assert truth is None
-            continue
-        if said := disagreements(case, plan, truth):
-            wrong[seed] = said
-    assert not wrong
 
 
 def request(**option: Any) -> Request:

@@ -17,9 +17,8 @@ from planner.report.views.plan import whole
 from planner.schema.analysis import Explanation
 from planner.schema.plan import Plan, StorageOption, StorageOptions
 from planner.schema.problem import Quantity
-from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
-from tests.world.random_cases import random_case
+from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve
 
 SEEDS = (4, 6, 13, 17, 18, 31, 38, 44, 62, 66, 68, 75, 80, 82, 84, 85, 86, 89, 94, 117, 128)

@@ -4,7 +4,6 @@ is refused, plans that were changed."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -12,23 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.optimizer.goodput import Shrunk, Units
 from planner.schema.operation import ShrunkPlan
 from planner.schema.plan import Plan
 from planner.sizing.goodput import Restarts
-from tests.oracle.enumerate import best
-from tests.test_exactness import disagreements
-from tests.test_local_level import with_levels
 from tests.test_repair import asked
-from tests.test_ways import with_levers
-from tests.world.random_cases import Case, inputs_of, random_case
-from tests.world.random_repair import shrinking
+from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 from tests.world.solved import solve
 
-CHUNKS, SEEDS_PER_CHUNK, FIRST_SEED = 12, 10, 100
 DAY_S = 86_400.0
 
 # The formula.
@@ -50,29 +42,6 @@ def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: f
 
 
 # Plans.
-
-
-def mixed(seed: int) -> Case:
-    """Return a random case, one of three with a local level of checkpoints or with open ways."""
-    base: Callable[[int], Case] = (random_case, with_levels, with_levers)[seed % 3]
-    return shrinking(base(seed), seed)
-
-
-@pytest.mark.exhaustive(keep=0, most=3)
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
-    wrong = {}
-    first = FIRST_SEED + chunk * SEEDS_PER_CHUNK
-    for seed in range(first, first + SEEDS_PER_CHUNK):
-        case = mixed(seed)
-        try:
-            plan = solve(inputs_of(case), explain=False)
-        except InputError:  # trays in racks, and the problem demands that type
-            continue
-        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-        if said := disagreements(case, plan, truth):
-            wrong[seed] = said
-    assert not wrong
 
 
 def request(pipeline: int = 4, **repair: Any) -> Request:

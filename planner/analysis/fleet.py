@@ -21,7 +21,9 @@ from planner import api, units
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.schema.job import Job
-from planner.schema.operation import (
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem
+from planner.schema.telemetry import (
     CONFIDENCE,
     Characterization,
     ClusterStorage,
@@ -32,8 +34,6 @@ from planner.schema.operation import (
     Measured,
     Trend,
 )
-from planner.schema.plan import Plan
-from planner.schema.problem import Problem
 from planner.telemetry.tables import Numbers, names_line, read_table
 from planner.untrusted_files import regular
 

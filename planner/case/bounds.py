@@ -150,7 +150,10 @@ class Bounds:
         for quantity in quantities:
             terms, constant = self.linear(quantity.terms)
             if isinstance(quantity, Packed):
-                self.majorants[quantity.name] = self._racks_by_kind(quantity)
+                alone = quantity.packing.alone  # racks that would hold every kind by itself
+                shares = zip(alone, quantity.terms, strict=True)
+                terms, constant = self.linear((1.0 / n, name) for n, (_, name) in shares)
+                self.majorants[quantity.name] = terms, constant + len(alone)
             elif isinstance(quantity, Steps):
                 for index, name in enumerate(quantity.outputs):
                     self.majorants[name] = self._steps(quantity, index, terms, constant)
@@ -182,13 +185,6 @@ class Bounds:
             for key, value in inner.items():
                 factors[key] = factors.get(key, 0.0) + factor * value
         return factors, constant
-
-    def _racks_by_kind(self, quantity: Packed) -> Majorant:
-        """Racks that would hold every kind by itself."""
-        alone = quantity.packing.alone
-        terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))
-        factors, constant = self.linear(terms)
-        return factors, constant + len(alone)
 
     def _steps(
         self, quantity: Steps, index: int, terms: dict[str, float], constant: float

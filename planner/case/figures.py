@@ -25,7 +25,7 @@ from planner.limits import SUPPLIES
 from planner.schema import Bandwidth
 from planner.schema.catalog import Figure, Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Problem, Site
+from planner.schema.problem import Problem
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
@@ -96,14 +96,11 @@ def liquid_kw(item: Item, inputs: Inputs) -> float:
     return stated(item, inputs, HEAT_TO_LIQUID) or 0.0
 
 
-def meter_kw(item: Item, inputs: Inputs) -> float:
-    """Draw of one unit at the meter, kW, at full draw."""
-    most = it_power_kw(item, inputs) or 0.0
-    return metered_kw(most, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
-
-
-def metered_kw(draw_kw: float, liquid: float, site: Site) -> float:
-    """Draw at the meter, kW, of a draw with a share of liquid-cooled heat."""
+def meter_kw(item: Item, inputs: Inputs, charged_kw: float | None = None) -> float:
+    """Draw of one unit at the meter, kW: at full draw, else at a given one."""
+    most_kw, site = it_power_kw(item, inputs) or 0.0, inputs.problem.site
+    liquid = liquid_kw(item, inputs) / most_kw if most_kw else 0.0
+    draw_kw = most_kw if charged_kw is None else charged_kw
     return draw_kw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
 
 
@@ -256,9 +253,7 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
     problem = inputs.problem
     rule = problem.items.get(item.id, NOTHING_ASKED)
     price, shown_in = inputs.prices.get(item.id), problem.shown_in
-    most_kw, wet_kw = it_power_kw(item, inputs) or 0.0, liquid_kw(item, inputs)
-    liquid = wet_kw / most_kw if most_kw else 0.0
-    charged_kw = most_kw
+    charged_kw = None
     if problem.term is not None and problem.term.energy_basis == "typical":
         charged_kw = typical_power_kw(item, inputs) or 0.0
     net_usd = support_usd = subscription_usd = 0.0
@@ -275,10 +270,10 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
         support_usd_per_year=support_usd,
         subscription_usd_per_year=subscription_usd,
         support_factor=support_factor(item, inputs),
-        it_power_kw=most_kw,
-        meter_kw=metered_kw(most_kw, liquid, problem.site),
-        energy_kw=metered_kw(charged_kw, liquid, problem.site),
-        liquid_kw=wet_kw,
+        it_power_kw=it_power_kw(item, inputs) or 0.0,
+        meter_kw=meter_kw(item, inputs),
+        energy_kw=meter_kw(item, inputs, charged_kw),
+        liquid_kw=liquid_kw(item, inputs),
         stated={name: stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
         # A bundle's spares are of its components: see companions.
         spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),

@@ -149,13 +149,13 @@ class Storage(Offer):
     sustained rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
     """
 
-    family: str
-    nameplate_read_gb_per_s: float
-    nameplate_write_gb_per_s: float
-    usable_tb: float
-    endurance_tb_per_day: float | None
-    units_lost: float
-    segments: tuple[Segment, ...]
+    family: str = ""
+    nameplate_read_gb_per_s: float = 0.0
+    nameplate_write_gb_per_s: float = 0.0
+    usable_tb: float = 0.0
+    endurance_tb_per_day: float | None = 0.0
+    units_lost: float = 0.0
+    segments: tuple[Segment, ...] = ()
     bulk_tb: float = 0.0
     bulk_nameplate_read_gb_per_s: float = 0.0
     burst_nameplate_gb_per_s: float = 0.0

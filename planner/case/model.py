@@ -110,35 +110,23 @@ class Steps:
     @cached_property
     def ramps(self) -> tuple[Ramp, ...]:
         """The sizes as few straight ramps."""
+        lows = (0, *(size.capacity for size in self.sizes))
+        rows = [(low, s.capacity, *s.outputs) for low, s in zip(lows, self.sizes, strict=False)]
+        steps = [
+            tuple(after - before for before, after in zip(one, other, strict=True))
+            for one, other in itertools.pairwise(rows)
+        ]
         ramps, first = [], 0
-        while first < len(self.sizes):
-            last = self._end_of_run(first)
-            size = self.sizes[first]
-            step = self._step(last) if last > first else (0, 0, *(0 for _ in size.outputs))
-            low = self._low(first)
-            ramps.append(Ramp(last - first, low, size.capacity, step[0], size.outputs, step[2:]))
+        while first < len(rows):
+            last, step = first, (0,) * len(rows[first])
+            if first < len(steps) and steps[first][0] == steps[first][1]:
+                step = steps[first]
+                while last < len(steps) and steps[last] == step:
+                    last += 1
+            low, high, *outputs = rows[first]
+            ramps.append(Ramp(last - first, low, high, step[0], tuple(outputs), step[2:]))
             first = last + 1
         return tuple(ramps)
-
-    def _low(self, index: int) -> int:
-        return self.sizes[index - 1].capacity if index else 0
-
-    def _step(self, index: int) -> tuple[int, ...]:
-        """Change of bounds and outputs from the size before."""
-        one, other = self.sizes[index - 1], self.sizes[index]
-        changes = (b - a for a, b in zip(one.outputs, other.outputs, strict=True))
-        low = self._low(index) - self._low(index - 1)
-        return low, other.capacity - one.capacity, *changes
-
-    def _end_of_run(self, first: int) -> int:
-        last = first
-        if last + 1 < len(self.sizes):
-            step = self._step(first + 1)
-            if step[0] != step[1]:
-                return first
-            while last + 1 < len(self.sizes) and self._step(last + 1) == step:
-                last += 1
-        return last
 
 
 @dataclass(frozen=True)
@@ -341,10 +329,9 @@ class Rates:
 
 @dataclass(frozen=True)
 class Split:
-    """No vendor has more than a share of the weighted units of a category."""
+    """No vendor has more than a share of the units of a category; ids of items by vendor."""
 
-    weights: tuple[tuple[str, float], ...]
-    vendors: tuple[tuple[str, tuple[str, ...]], ...]
+    vendors: tuple[tuple[str, ...], ...]
     max_share: float
 
 

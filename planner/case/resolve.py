@@ -202,29 +202,22 @@ def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
 
 
 def _storage(item: Item, inputs: Inputs) -> Storage:
-    assert item.family is not None
     provides, problem = item.provides, inputs.problem
     read, write, usable = (
         figure.value if figure else 0.0
         for figure in (provides.read, provides.write, provides.usable)
     )
     if item.is_bulk:
-        return Storage(
-            **_offer(item, inputs),
-            family="",
-            nameplate_read_gb_per_s=0.0,
-            nameplate_write_gb_per_s=0.0,
-            usable_tb=0.0,
-            endurance_tb_per_day=0.0,
-            units_lost=0.0,
-            segments=(),
-            bulk_tb=usable,
-            bulk_nameplate_read_gb_per_s=read,
-        )
+        offer = _offer(item, inputs)
+        return Storage(**offer, bulk_tb=usable, bulk_nameplate_read_gb_per_s=read)
+    assert item.family is not None
     rows = item.sizes.rows if item.sizes else ()
     sustained = max((row.write / row.units for row in rows), default=write)
-    burst, window = provides.burst_write, provides.burst_window
-    takes_bursts = burst is not None and window is not None and burst.value > sustained
+    burst = buffer_gb = 0.0
+    if provides.burst_write is not None and provides.burst_window is not None:
+        burst = provides.burst_write.value
+        burst = burst if burst > sustained else 0.0
+        buffer_gb = max(0.0, burst - sustained) * provides.burst_window.value
     return Storage(
         **_offer(item, inputs),
         family=item.family,
@@ -234,27 +227,21 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
-        segments=segments(item.sizes) if item.sizes else (),
-        burst_nameplate_gb_per_s=burst.value if burst and takes_bursts else 0.0,
-        buffer_gb=(burst.value - sustained) * window.value
-        if burst and window and takes_bursts
-        else 0.0,
+        segments=_segments(item.sizes) if item.sizes else (),
+        burst_nameplate_gb_per_s=burst,
+        buffer_gb=buffer_gb,
     )
 
 
-def segments(sizes: Sizes) -> tuple[Segment, ...]:
+def _segments(sizes: Sizes) -> tuple[Segment, ...]:
     """Straight pieces between neighbouring rows; a single row is a piece of itself."""
-    rows = sizes.rows
-    if len(rows) == 1:
-        row = rows[0]
-        return (Segment(row.units, row.units, row.read, 0.0, row.write, 0.0),)
-    pieces = []
-    for low, high in itertools.pairwise(rows):
+    pieces, first = [], sizes.rows[0]
+    for low, high in itertools.pairwise(sizes.rows):
         span = high.units - low.units
-        read_slope = (high.read - low.read) / span
-        write_slope = (high.write - low.write) / span
+        read_slope, write_slope = (high.read - low.read) / span, (high.write - low.write) / span
         pieces.append(Segment(low.units, high.units, low.read, read_slope, low.write, write_slope))
-    return tuple(pieces)
+    single = Segment(first.units, first.units, first.read, 0.0, first.write, 0.0)
+    return tuple(pieces) or (single,)
 
 
 def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]:
@@ -307,8 +294,7 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
         required=tuple(every.get(vendor, ()) for vendor in policy.require_vendors),
         splits=tuple(
             Split(
-                weights=tuple((offer.id, 1.0) for offer in kinds[rule.category]),
-                vendors=tuple(ids_by_vendor(kinds[rule.category]).items()),
+                vendors=tuple(ids_by_vendor(kinds[rule.category]).values()),
                 max_share=rule.max_share,
             )
             for rule in policy.split

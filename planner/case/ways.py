@@ -13,7 +13,7 @@ from planner.case.job import Drives, SpareUnit, Way
 from planner.case.model import Case
 from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
-from planner.schema.catalog import Achieved, Confidence, Item, Precision
+from planner.schema.catalog import Achieved, Item, Precision
 from planner.schema.job import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Job, Parallelism
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
@@ -43,11 +43,9 @@ class Point(NamedTuple):
     power: float
     throughput: float
     source: str | None
-    confidence: Confidence | None
-    note: str | None = None
 
 
-FULL = Point(1.0, 1.0, 1.0, None, None)
+FULL = Point(1.0, 1.0, 1.0, None)
 
 
 class Choice(NamedTuple):
@@ -243,14 +241,7 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
         of_gpus = gpu_share_of_draw(tdp.value, gpus.value, system_kw)
         rows = (row for row in item.power_points if row.gpu_cap < 1.0 and row.of == "training")
         points += [
-            Point(
-                row.gpu_cap,
-                provisioned_share(row.gpu_cap, of_gpus),
-                row.throughput,
-                row.source,
-                row.confidence,
-                row.note,
-            )
+            Point(row.gpu_cap, provisioned_share(row.gpu_cap, of_gpus), row.throughput, row.source)
             for row in sorted(rows, key=lambda row: -row.gpu_cap)
             if row.precision in (None, precision)
         ]

@@ -13,11 +13,11 @@ from planner.inputs import Inputs
 from planner.library import File
 from planner.loader import load
 from planner.results import draw
-from planner.schema.operation import Characterization
+from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
-    from planner.schema.operation import Calibration, JobFound
+    from planner.schema.telemetry import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
 _OF_JOBS = ("jobs.yaml", "overrides.yaml")

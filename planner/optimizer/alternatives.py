@@ -20,7 +20,6 @@ from planner.optimizer.objective import floors, measure, natural, work_paid
 from planner.optimizer.operate import Run, broken_limits, goodput_with, is_orderly, operate
 from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort, Search
-from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import most_gpus
 
 MOST_UNITS = 4096
@@ -209,7 +208,12 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
     search = Search(
         ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
     )
-    begin = [(space, _boxes_in_use(space, demands)) for space in ask.spaces]
+    begin = []
+    for space in ask.spaces:  # the GPU systems that a scenario demands are in use
+        boxes = space.whole(np.arange(len(names)))
+        demanded = demands[: space.first_store, boxes.owner].T > 0
+        runs = np.asarray((space.runs[boxes.team] | ~demanded).all(axis=1))
+        begin.append((space, boxes.at(runs)))
     sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
     for name, answer in zip(names, search.run(begin=begin), strict=True):
         run = None if answer.point is None else answer.point.operated()
@@ -218,16 +222,6 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
         elif not answer.ended:
             found[name] = None
     return found
-
-
-def _boxes_in_use(space: Space, demands: Counts) -> Boxes:
-    """Every purchase for each scenario, with the GPU systems in use that it demands."""
-    boxes = space.whole(np.arange(demands.shape[1]))
-    runs = np.zeros((space.first_store, len(space.work.teams)), dtype=bool)
-    for team, rows in enumerate(space.work.rows_of):
-        runs[rows, team] = True
-    asked = demands[: space.first_store, boxes.owner] > 0
-    return boxes.at(np.asarray((runs[:, boxes.team] | ~asked).all(axis=0)))
 
 
 # Whether a plan in hand is one of another problem, too: found by arithmetic.

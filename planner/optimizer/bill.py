@@ -301,9 +301,7 @@ class Kernel:
         return fine
 
 
-@lru_cache(maxsize=16)
-def _kernel(case: Case) -> Kernel:
-    return Kernel(case)
+_kernel = lru_cache(maxsize=16)(Kernel)
 
 
 def kernel_of(case: Case) -> Kernel:
@@ -526,12 +524,6 @@ def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
     return np.where(endured_tb_per_day > 0, worn, 0.0)
 
 
-def staged(case: Case, stores: Stores) -> Numbers:
-    """The training data that comes from the bulk tier to flash, GB/s."""
-    write = case.job.staged_share * case.delivered_write_share * stores.sustained
-    return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
-
-
 # Limits on purchases, as vectors.
 
 
@@ -588,18 +580,19 @@ class Vendors:
             return np.array([places[name] for name in ids if name in places], dtype=np.int64)
 
         self.required = [rows(ids) for ids in case.policy.required]
-        self.splits: list[tuple[Numbers, list[Places], float]] = []
-        for split in case.policy.splits:
-            each = dict(split.weights)
-            weighted = np.array([each.get(name, 0.0) for name in places])
-            self.splits.append((weighted, [rows(ids) for _, ids in split.vendors], split.max_share))
+        splits = case.policy.splits
+        self.splits = [([rows(ids) for ids in each.vendors], each.max_share) for each in splits]
 
     def broken(self, low: Counts, high: Counts) -> Iterator[tuple[str, Flags]]:
         """Yield each rule with where no purchase between two corners keeps it."""
         for number, rows in enumerate(self.required):
             yield f"require_vendor_{number}", high[rows].sum(axis=0) < 1
-        for number, (each, vendors, max_share) in enumerate(self.splits):
+        for number, (vendors, max_share) in enumerate(self.splits):
+            most = [high[rows].sum(axis=0) for rows in vendors]
             for place, rows in enumerate(vendors):
-                mine, some = each[rows] @ low[rows], each[rows] @ high[rows]
-                most = max_share * (mine + each @ high - some) * (1 + TOLERANCE)
-                yield f"split_{number}_{place}", mine > most
+                mine = low[rows].sum(axis=0)
+                others = sum(most[:place] + most[place + 1 :])
+                yield (
+                    f"split_{number}_{place}",
+                    mine > max_share * (mine + others) * (1 + TOLERANCE),
+                )

@@ -331,7 +331,7 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
     policy = case.policy
     named = (
         tuple(offer.id in ids for ids in policy.required),
-        tuple(dict(split.weights).get(offer.id) for split in policy.splits),
+        tuple(any(offer.id in ids for ids in split.vendors) for split in policy.splits),
         offer.id in policy.disliked,
         offer.vendor if policy.required or policy.splits or policy.disliked else "",
     )

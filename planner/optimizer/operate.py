@@ -516,10 +516,8 @@ def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
 
 def largest_share(split: Split, units: Mapping[str, int]) -> float:
     """The largest share of one vendor in a category, 0 where nothing is bought."""
-    weighted = {name: weight * units[name] for name, weight in split.weights}
-    whole = sum(weighted.values())
-    parts = (sum(weighted[name] for name in ids) for _, ids in split.vendors)
-    return max((part / whole for part in parts), default=0.0) if whole else 0.0
+    parts = [sum(units[name] for name in ids) for ids in split.vendors]
+    return max(parts) / sum(parts) if any(parts) else 0.0
 
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:

@@ -403,8 +403,7 @@ def _values(found: Iterable[Settled]) -> Numbers:
 
 def _points_of(found: Iterable[Settled]) -> list[Point]:
     """The plans taken, each once."""
-    points = {id(one.taken.point): one.taken.point for one in found}
-    return [point for point in points.values() if point is not None]
+    return [*{id(point): point for one in found if (point := one.taken.point)}.values()]
 
 
 def share(case: Case, value: float, bound: float, sign: float = 1.0) -> float:

@@ -65,7 +65,7 @@ class Program(Rows):
         self.systems, self.ways = [system for system, _ in team.running], team.ways
         policy = case.policy
         self.named = {name for ids in policy.required for name in ids}
-        self.named |= {name for split in policy.splits for name, _ in split.weights}
+        self.named |= {n for split in policy.splits for ids in split.vendors for n in ids}
         self.offers = [offer for offer in case.offers() if self._may_be_bought(offer)]
         self.storage = [item for item in self.offers if isinstance(item, Storage)]
         stored = {item.family for item in self.storage}
@@ -404,11 +404,9 @@ class Program(Rows):
             some = lpSum(units[name] for name in ids if name in units)
             self.row(f"require_vendor_{number}", some >= 1.0)
         for number, split in enumerate(policy.splits):
-            most = max((weight for _, weight in split.weights), default=1.0) or 1.0
-            weighted = {n: (w / most) * units[n] for n, w in split.weights if n in units}
-            whole = lpSum(weighted.values())
-            for place, (_, ids) in enumerate(split.vendors):
-                part = lpSum(weighted[name] for name in ids if name in weighted)
+            parts = [lpSum(units[name] for name in ids if name in units) for ids in split.vendors]
+            whole = lpSum(parts)
+            for place, part in enumerate(parts):
                 self.row(f"split_{number}_{place}", part - split.max_share * whole <= 0.0)
 
     def supplies(self) -> None:

@@ -92,11 +92,7 @@ class Proof(NamedTuple):
 
 
 def _refuse(better: float, value: float, known: float, label: str, unit: str) -> None:
-    """Refuse a plan where the program has one that is better by so much, clearly.
-
-    Raises:
-        VerificationError: program and search came to different answers: one of them is wrong.
-    """
+    """Raise VerificationError where the program has a plan that is better by so much, clearly."""
     if better > AGREED * max(abs(known), NEAR):
         text = f"{label}: the integer program says {value:,.9g} {unit}, the search {known:,.9g}"
         raise VerificationError((text,))
@@ -559,10 +555,8 @@ def _bound_work(stage: Stage) -> bool:
     low = max(useful.gpus_range[0], 1.0)
     if useful.concave:
         top = program.most
-        points = [
-            Point(max(low, n * top.gpus), s * top.write, s * top.read, s * top.write, top.endured)
-            for n, s in SEEDS
-        ]
+        seeds = ((max(low, n * top.gpus), s * top.write, s * top.read) for n, s in SEEDS)
+        points = [Point(gpus, write, read, write, top.endured) for gpus, write, read in seeds]
         return stage.bound_work(points, partly=True)
     step, repair = math.gcd(*(way.step_gpus for way in program.ways)), program.job.repair
     counts = range(math.ceil(low / step) * step, int(program.most_gpus) + 1, step)

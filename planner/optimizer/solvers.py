@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import highspy
 import numpy as np
@@ -98,19 +98,35 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start, stop)
-    return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
-
-
-class _Asked(NamedTuple):
-    gap: float
-    limit_s: float
-    presolve: bool
-    tolerance: float
-    relaxed: bool
-    known: float | None
-    start: Mapping[str, float] | None = None
-    stop: Callable[[], bool] | None = None
+    if solver == "cbc":
+        return _cbc(problem, gap, limit_s, tolerance, presolve=presolve, relaxed=relaxed)
+    arrays = _Arrays(problem, known, relaxed=relaxed)
+    highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("random_seed", 0),
+        ("mip_rel_gap", gap),
+        ("mip_abs_gap", 0.0),
+        ("mip_feasibility_tolerance", tolerance),
+        ("primal_feasibility_tolerance", tolerance),
+        ("dual_feasibility_tolerance", tolerance),
+        ("mip_heuristic_run_feasibility_jump", False),
+        ("presolve", "choose" if presolve else "off"),
+        ("time_limit", limit_s),
+    ):
+        _accepted(highs.setOptionValue(option, value), option)
+    _accepted(highs.passModel(arrays.lp), "the model")
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = [start.get(variable.name, 0.0) for variable in arrays.variables]
+        highs.setSolution(solution)
+    if stop is not None:
+        for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
+            event.subscribe(lambda now: now.interrupt() if stop() else None)
+    with Silence():
+        highs.run()
+    return arrays.solved(highs)
 
 
 def write_model(problem: Any, path: Path) -> None:
@@ -188,111 +204,85 @@ STOPPED = (
 )
 
 
-def _highs(problem: Any, asked: _Asked) -> Solved:
-    variables = problem.variables()
-    highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False),
-        ("threads", 1),
-        ("random_seed", 0),
-        ("mip_rel_gap", asked.gap),
-        ("mip_abs_gap", 0.0),
-        ("mip_feasibility_tolerance", asked.tolerance),
-        ("primal_feasibility_tolerance", asked.tolerance),
-        ("dual_feasibility_tolerance", asked.tolerance),
-        ("mip_heuristic_run_feasibility_jump", False),
-        ("presolve", "choose" if asked.presolve else "off"),
-        ("time_limit", asked.limit_s),
-    ):
-        _accepted(highs.setOptionValue(option, value), option)
-    arrays, scale = _arrays(problem, variables, asked)
-    _accepted(highs.passModel(arrays), "the model")
-    if asked.start is not None:
-        solution = highspy.HighsSolution()
-        solution.col_value = [asked.start.get(variable.name, 0.0) for variable in variables]
-        highs.setSolution(solution)
-    if (stop := asked.stop) is not None:
-        for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
-            event.subscribe(lambda now: now.interrupt() if stop() else None)
-    with Silence():
-        highs.run()
-    kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
-    if status == kinds.kInfeasible:
-        return Solved("infeasible")
-    if status == kinds.kUnbounded:
-        return Solved("unbounded")
-    if status == kinds.kUnboundedOrInfeasible:
-        return _infeasible_or_unbounded(highs, arrays)
-    if status != kinds.kOptimal and status not in STOPPED:
-        raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
-    return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, asked, scale)
+class _Arrays:
+    """A PuLP problem as HiGHS takes it; its costs are scaled.
 
+    Args:
+        known: an objective that solutions reach nearly, as a row.
+        relaxed: whether fractions will do.
+    """
 
-def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
-    """A PuLP problem as HiGHS takes it, and the scale of its objective."""
-    index = {variable: column for column, variable in enumerate(variables)}
-    costs = np.zeros(len(variables))
-    for variable, factor in problem.objective.items():
-        costs[index[variable]] += factor
-    most = float(np.abs(costs).max(initial=0.0))
-    scale = LARGEST_COST / most if most > 0.0 else 1.0
-    lp = highspy.HighsLp()
-    lp.num_col_ = len(variables)
-    lp.col_cost_ = costs * scale
-    lp.offset_ = problem.objective.constant * scale
-    maximise = problem.sense == pulp.LpMaximize
-    lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
-    lp.col_lower_ = np.array([_end(variable.lowBound, -1) for variable in variables])
-    lp.col_upper_ = np.array([_end(variable.upBound, 1) for variable in variables])
-    whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-    if not asked.relaxed:
-        lp.integrality_ = [whole if v.cat == pulp.LpInteger else real for v in variables]
-    starts, columns, factors = [0], list[int](), list[float]()
-    rows = problem.constraints()
-    for row in rows:
-        columns += [index[variable] for variable in row]
-        factors += row.values()
-        starts.append(len(columns))
-    lows = [_end(row.getLb(), -1) for row in rows]
-    highs = [_end(row.getUb(), 1) for row in rows]
-    if asked.known is not None and most > 0.0:  # the objective as a row, no worse than known
-        there = np.flatnonzero(costs)
-        columns += there.tolist()
-        factors += costs[there].tolist()
-        starts.append(len(columns))
-        worse = WORSE * max(abs(asked.known), 1.0)
-        right = asked.known - problem.objective.constant
-        lows.append(right - worse if maximise else -highspy.kHighsInf)
-        highs.append(highspy.kHighsInf if maximise else right + worse)
-    lp.num_row_ = len(lows)
-    lp.row_lower_, lp.row_upper_ = np.array(lows), np.array(highs)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.array(starts, dtype=np.int32)
-    lp.a_matrix_.index_ = np.array(columns, dtype=np.int32)
-    lp.a_matrix_.value_ = np.array(factors, dtype=np.float64)
-    return lp, scale
+    def __init__(self, problem: Any, known: float | None, *, relaxed: bool) -> None:
+        self.variables = variables = problem.variables()
+        index, rows = {v: column for column, v in enumerate(variables)}, problem.constraints()
+        costs = np.zeros(len(variables))
+        for variable, factor in problem.objective.items():
+            costs[index[variable]] += factor
+        most, constant = float(np.abs(costs).max(initial=0.0)), problem.objective.constant
+        self.scale = LARGEST_COST / most if most > 0.0 else 1.0
+        self.lp = lp = highspy.HighsLp()
+        lp.num_col_ = len(variables)
+        lp.col_cost_ = costs * self.scale
+        lp.offset_ = constant * self.scale
+        maximise = problem.sense == pulp.LpMaximize
+        lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+        lp.col_lower_ = np.array([_end(variable.lowBound, -1) for variable in variables])
+        lp.col_upper_ = np.array([_end(variable.upBound, 1) for variable in variables])
+        whole = [variable.cat == pulp.LpInteger and not relaxed for variable in variables]
+        self.whole = any(whole)
+        if self.whole:
+            kinds = highspy.HighsVarType
+            lp.integrality_ = [kinds.kInteger if each else kinds.kContinuous for each in whole]
+        starts, columns, factors = [0], list[int](), list[float]()
+        for row in rows:
+            columns += [index[variable] for variable in row]
+            factors += row.values()
+            starts.append(len(columns))
+        lows = [_end(row.getLb(), -1) for row in rows]
+        highs = [_end(row.getUb(), 1) for row in rows]
+        if known is not None and most > 0.0:  # the objective as a row, no worse than known
+            there = np.flatnonzero(costs)
+            columns += there.tolist()
+            factors += costs[there].tolist()
+            starts.append(len(columns))
+            worse, right = WORSE * max(abs(known), 1.0), known - constant
+            lows.append(right - worse if maximise else -highspy.kHighsInf)
+            highs.append(highspy.kHighsInf if maximise else right + worse)
+        lp.num_row_ = len(lows)
+        lp.row_lower_, lp.row_upper_ = np.array(lows), np.array(highs)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.array(starts, dtype=np.int32)
+        lp.a_matrix_.index_ = np.array(columns, dtype=np.int32)
+        lp.a_matrix_.value_ = np.array(factors, dtype=np.float64)
 
+    def solved(self, highs: Any) -> Solved:
+        """The result of a run.
 
-def _read(highs: Any, status: Status, variables: list[Any], asked: _Asked, scale: float) -> Solved:
-    info, whole = highs.getInfo(), not asked.relaxed
-    whole = whole and any(variable.cat == pulp.LpInteger for variable in variables)
-    bound = info.mip_dual_bound if whole else info.objective_function_value
-    proven = bound / scale if abs(bound) < 1e300 else None
-    if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
-        return Solved(status, bound=proven)
-    found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
-    values = {v.name: value for v, value in zip(variables, found.tolist(), strict=True)}
-    return Solved(status, info.objective_function_value / scale, proven, values)
-
-
-def _infeasible_or_unbounded(highs: Any, arrays: Any) -> Solved:
-    """Solve with no objective: an infeasible program stays so, the rest was unbounded."""
-    arrays.col_cost_ = np.zeros(arrays.num_col_)
-    _accepted(highs.passModel(arrays), "the model")
-    with Silence():
-        highs.run()
-    infeasible = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
-    return Solved("infeasible" if infeasible else "unbounded")
+        Raises:
+            SolverError: HiGHS ended without an answer.
+        """
+        kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
+        if status == kinds.kUnboundedOrInfeasible:
+            # With no objective an infeasible program stays so; the rest was unbounded.
+            self.lp.col_cost_ = np.zeros(self.lp.num_col_)
+            _accepted(highs.passModel(self.lp), "the model")
+            with Silence():
+                highs.run()
+            infeasible = highs.getModelStatus() == kinds.kInfeasible
+            return Solved("infeasible" if infeasible else "unbounded")
+        if status in (kinds.kInfeasible, kinds.kUnbounded):
+            return Solved("infeasible" if status == kinds.kInfeasible else "unbounded")
+        if status != kinds.kOptimal and status not in STOPPED:
+            raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
+        info, ended = highs.getInfo(), status == kinds.kOptimal
+        bound = info.mip_dual_bound if self.whole else info.objective_function_value
+        proven = bound / self.scale if abs(bound) < 1e300 else None
+        if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
+            return Solved("optimal" if ended else "limit", bound=proven)
+        found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
+        values = {v.name: n for v, n in zip(self.variables, found.tolist(), strict=True)}
+        objective = info.objective_function_value / self.scale
+        return Solved("optimal" if ended else "limit", objective, proven, values)
 
 
 def _accepted(status: Any, what: str) -> None:
@@ -318,7 +308,9 @@ class CbcError(SolverError):
         super().__init__(f"CBC failed: {reason.lower()}; {fix} [solver]")
 
 
-def _cbc(problem: Any, asked: _Asked) -> Solved:
+def _cbc(
+    problem: Any, gap: float, limit_s: float, tolerance: float, *, presolve: bool, relaxed: bool
+) -> Solved:
     variables = problem.variables()
     ends = ((v.lowBound, v.upBound) for v in variables)
     if any(low is not None and high is not None and low > high for low, high in ends):
@@ -329,15 +321,15 @@ def _cbc(problem: Any, asked: _Asked) -> Solved:
             command = pulp.COIN_CMD(
                 path=pulp.PULP_CBC_CMD.pulp_cbc_path,
                 msg=False,
-                mip=not asked.relaxed,
+                mip=not relaxed,
                 threads=1,
-                timeLimit=asked.limit_s,
-                gapRel=asked.gap,
+                timeLimit=limit_s,
+                gapRel=gap,
                 logPath=str(log),
                 options=[
-                    f"primalTolerance {asked.tolerance}",
+                    f"primalTolerance {tolerance}",
                     "integerTolerance 1e-7",
-                    *([] if asked.presolve else ["presolve off", "preprocess off"]),
+                    *([] if presolve else ["presolve off", "preprocess off"]),
                 ],
             )
             command.tmpDir = folder

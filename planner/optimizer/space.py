@@ -26,7 +26,7 @@ import numpy as np
 
 from planner.case import Case
 from planner.case.bounds import cap, cap_in_use
-from planner.case.items import Offer, Storage
+from planner.case.items import Offer
 from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import (
     TOLERANCE,
@@ -87,15 +87,7 @@ class Boxes(NamedTuple):
 
     def at(self, places: Places | Flags) -> Boxes:
         """Some of them."""
-        low, high = self.low[:, places], self.high[:, places]
-        return Boxes(
-            self.team[places],
-            self.group[places],
-            low,
-            high,
-            self.bound[places],
-            self.owner[places],
-        )
+        return Boxes._make(each[..., places] for each in self)
 
     @classmethod
     def joined(cls, *parts: Boxes) -> Boxes:
@@ -124,18 +116,7 @@ class Corner(NamedTuple):
 
     def at(self, places: Places | Flags) -> Corner:
         """Some of them."""
-        return Corner(
-            self.score[places],
-            self.gpus[places],
-            self.taken[:, places],
-            self.goods[:, places],
-        )
-
-
-def _rounds_up(offer: Offer) -> bool:
-    """True if more of an offer may take less than so much each: of begun racks and packs."""
-    shares = offer.rack_use is not None and offer.rack_use.per_rack > 1
-    return shares or not offer.sold_plainly
+        return Corner._make(each[..., places] for each in self)
 
 
 class Group(NamedTuple):
@@ -166,88 +147,83 @@ class Space:
     ) -> None:
         self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns = case, mode, columns
-        self.kernel, self.work = kernel_of(case), BestUse(case, mode)
+        self.kernel, self.work, self.vendors = kernel_of(case), BestUse(case, mode), Vendors(case)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
-        self.first_store = len(case.systems)
+        self.first_store, self.families = len(case.systems), case.families
         self.installed = np.array([offer.installed for offer in self.offers], dtype=float)
-        self.takes = self._takes_each()
         self.first = np.array([least_order(offer) for offer in self.offers], dtype=np.int64)
         priced = any(case.limits[name] is not None for name in PRICES)
         self.tco = columns.place(TCO) if priced else None
+        self._know_consumption()
+        self._know_teams()
         self._know_storage()
-        self.vendors = Vendors(case)
-        self._know_roundings()
 
-    def _know_roundings(self) -> None:
-        """Take down the offers of which more may take less than so much each: of begun racks and
-        packs; the consumption of a unit bought, and of a rack's place."""
-        columns, numbers = self.columns, self.kernel.number
-        self.rounding = [offer for offer in self.offers if _rounds_up(offer)]
-        self.rounding_rows = [numbers[offer.id] for offer in self.rounding]
-        uses = [offer.rack_use for offer in self.rounding]
-        each = [(o.spare_share, o.installed, o.rack_use.per_rack if o.rack_use else 1.0)
-                for o in self.rounding]  # fmt: skip
-        self.roundings = np.array(each, dtype=float).reshape(-1, 3).T[:, :, None]
-        self.packed, self.begun = np.zeros((2, len(uses), len(columns.figures)))
+    def _know_consumption(self) -> None:
+        """Take down the least consumption of one more unit of each column, beside any others; and
+        of offers of which more may take less than so much each, of begun racks and packs, the
+        consumption of a unit bought and of a rack's place."""
+        columns, kernel, split = self.columns, self.kernel, len(self.columns.figures)
+        uses = [offer.rack_use for offer in self.offers]
+        shelves = np.array([use.per_rack if use else 1.0 for use in uses])
+        racks = np.array([use.racks_each if use else 0.0 for use in uses])
+        numbers = [kernel.number[offer.id] for offer in self.offers]
+        places = [kernel.index[offer.place] for offer in self.offers]
+        least = np.ones(len(self.offers))  # of its power, at the set points of its ways
+        for row, system in enumerate(self.case.systems):
+            least[row] = min(1.0, *(way.power_share for way in system.ways))
+        packed, begun, takes = np.zeros((3, len(self.offers), len(columns.names)))
         for column, name in enumerate(columns.figures):
             if name == "racks":
-                self.begun[:, column] = [use.racks_each if use else 0.0 for use in uses]
-            else:
-                self.packed[:, column] = self.kernel.weights(name)[1][self.rounding_rows]
-        self.packed /= columns.scale[: len(columns.figures)]
+                begun[:, column], takes[:, column] = racks, racks / shelves
+                continue
+            standing, bought = kernel.weights(name)
+            packed[:, column] = bought[numbers] / columns.scale[column]
+            takes[:, column] = standing[places] * least + bought[numbers]
+        takes[:, split:] = columns.weights
+        self.takes = takes / columns.scale
+        rounds = [not offer.sold_plainly for offer in self.offers]
+        some = np.flatnonzero(np.array(rounds, dtype=bool) | (shelves > 1))
+        self.rounding_rows, self.rounding_places = np.array(numbers)[some], np.array(places)[some]
+        self.packed, self.begun = packed[some, :split], begun[some, :split]
+        share = np.array([offer.spare_share for offer in self.offers])
+        rounding = np.array([share[some], self.installed[some], shelves[some]])
+        self.roundings = rounding[:, :, None]
 
-    def _takes_each(self) -> Numbers:
-        """The least consumption of one more unit of each column, beside any others."""
-        columns = self.columns
-        numbers = self.kernel.number
-        takes = np.zeros((len(self.offers), len(columns.names)))
-        for column, name in enumerate(columns.figures):
-            for row, offer in enumerate(self.offers):
-                use = offer.rack_use
-                if name == "racks":
-                    takes[row, column] = use.racks_each / use.per_rack if use else 0.0
-                    continue
-                standing, bought = self.kernel.weights(name)
-                each = standing[self.kernel.index[offer.place]] * self._least_share(row)
-                takes[row, column] = each + bought[numbers[offer.id]]
-        takes[:, len(columns.figures) :] = columns.weights
-        return takes / columns.scale
-
-    def _least_share(self, row: int) -> float:
-        if row >= self.first_store:
-            return 1.0
-        return min(1.0, *(way.power_share for way in self.case.systems[row].ways))
+    def _know_teams(self) -> None:
+        """Take down which types run with each team, which find no place, and teams with every GPU
+        system that must be in use."""
+        case, teams, systems = self.case, self.work.teams, self.case.systems
+        self.runs, self.refused = np.zeros((2, len(teams), len(systems)), dtype=bool)
+        for place, team in enumerate(teams):
+            self.runs[place, self.work.rows_of[place]] = True
+            unplaced = {name for way in team for name in case.unplaced.get(case.ways[way].id, ())}
+            self.refused[place] = [system.id in unplaced for system in systems]
+        must = np.array([system.id in case.must_use for system in systems], dtype=bool)
+        self.complete = (self.runs | ~must).all(axis=1)
 
     def _know_storage(self) -> None:
         """Take down what each item gives at most, what may be mixed, and what that gives for each
         thing it takes."""
-        items = self.case.storage
-        each = [self._gives(item) for item in items]
-        self.gives = np.array(each, dtype=float).reshape(len(items), len(GOODS)).T
-        self.families = self.case.families
-        members = [[item.family == family.id for item in items] for family in self.families]
-        self.members = np.array(members, dtype=bool).reshape(len(self.families), len(items))
-        most = [math.inf if f.max_units is None else f.max_units for f in self.families]
+        items, families = self.case.storage, self.families
+        gives = []
+        for item in items:
+            read, write = most_each(item)
+            endured = min(endurance_tb_per_day(item), ENDLESS)
+            bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
+            burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
+            units = float(not item.is_bulk)
+            gives.append((read, write, item.usable_tb, endured, units, *bulk, *burst))
+        self.gives = np.array(gives, dtype=float).reshape(len(items), len(GOODS)).T
+        members = [[item.family == family.id for item in items] for family in families]
+        self.members = np.array(members, dtype=bool).reshape(len(families), len(items))
+        most = [math.inf if f.max_units is None else f.max_units for f in families]
         self.most_units = np.array(most, dtype=float)
         self.groups = self._groups()
         takes = self.takes[self.first_store :]
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.where(self.gives[:, :, None] > 0, self.gives[:, :, None] / takes[None], 0.0)
-        shape = (len(GOODS), len(self.columns.names))
-        self.rate = np.array(
-            [rate[:, group.items].max(axis=1) if group.items.any() else np.zeros(shape)
-             for group in self.groups]
-        ).reshape(len(self.groups), *shape)  # fmt: skip
-
-    @staticmethod
-    def _gives(item: Storage) -> tuple[float, ...]:
-        """The most that a unit of an item provides, by ``GOODS``."""
-        endured = min(endurance_tb_per_day(item), ENDLESS)
-        bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
-        read, write = most_each(item)
-        burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
-        units = float(not item.is_bulk)
-        return (read, write, item.usable_tb, endured, units, *bulk, *burst)
+        best = [rate[:, group.items].max(axis=1, initial=0.0) for group in self.groups]
+        self.rate = np.array(best).reshape(len(best), len(GOODS), len(self.columns.names))
 
     def _groups(self) -> list[Group]:
         """The families that may serve together; those that must are in each."""
@@ -257,99 +233,66 @@ class Space:
         needed = {f.id for f in self.families if f.forced}
         needed |= {i.family for i in case.flash if i.low or i.id in case.must_use}
         sets = [some for some in sets if needed <= {*some}]
-        if len(sets) > MOST_GROUPS and len(sizes):
+        if len(sets) > MOST_GROUPS:
             sets = [some for some in sets if len(some) == 1] + [tuple(names)]
-        return [self._group(some) for some in sets]
-
-    def _group(self, names: tuple[str, ...]) -> Group:
-        here = [family for family in self.families if family.id in names]
-        here_too = [item.is_bulk or item.family in names for item in self.case.storage]
-        items = np.array(here_too, dtype=bool)
-        factors = [max(f.write_factor for f in here), max(f.read_factor for f in here)]
-        return Group(names, items, *factors)
+        groups = []
+        for some in sets:
+            here = [family for family in self.families if family.id in some]
+            items = [item.is_bulk or item.family in some for item in case.storage]
+            factors = [max(f.write_factor for f in here), max(f.read_factor for f in here)]
+            groups.append(Group(some, np.array(items, dtype=bool), *factors))
+        return groups
 
     # The widest boxes.
 
     def whole(self, owners: Places) -> Boxes:
         """Every purchase: a box for each team and group of storage, for each owner."""
-        team, group = map(
-            np.ravel,
-            np.meshgrid(
-                np.arange(len(self.work.teams)), np.arange(len(self.groups)), indexing="ij"
-            ),
-        )
-        low = np.zeros((len(self.offers), len(team)), dtype=np.int64)
-        high = low.copy()
-        for row, _ in enumerate(self.case.systems):
-            low[row], high[row] = self._range_of_system(row, team)
-        self._range_of_storage(group, low, high)
-        bound = np.full(len(team), np.inf)
-        boxes = Boxes(team, group, low, high, bound, np.zeros(len(team), dtype=np.int64))
-        boxes = boxes.at((low <= high).all(axis=0) & self._complete()[team])
+        case, count = self.case, len(self.groups)
+        team = np.repeat(np.flatnonzero(self.complete), count)
+        group = np.tile(np.arange(count), int(self.complete.sum()))
+        low, high = np.zeros((2, len(self.offers), len(team)), dtype=np.int64)
+        free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
+        for row, system in enumerate(case.systems):
+            idle = max(system.low, system.min_units) if system.low else 0
+            most = cap(case, system) if free else cap_in_use(case, system)
+            runs = self.runs[team, row]
+            low[row] = np.where(runs, max(1, system.min_units, system.low), idle)
+            high[row] = np.where(runs, most, most if free else idle)
+            high[row, self.refused[team, row]] = 0
+        for row, item in enumerate(case.storage, self.first_store):
+            inside = np.array([each.items[row - self.first_store] for each in self.groups], bool)
+            high[row] = np.where(inside[group], min(cap(case, item), MOST), 0)
+            if item.low > 0 or item.id in case.must_use:
+                low[row] = max(item.low, int(self.first[row]))
+        boxes = Boxes(team, group, low, high, np.full(len(team), np.inf), np.zeros_like(team))
+        boxes = boxes.at(np.asarray((low <= high).all(axis=0)))
         places = np.tile(np.arange(boxes.size), len(owners))
         return boxes.at(places)._replace(owner=np.repeat(owners, boxes.size))
 
     def box_of(self, units: Mapping[str, int], ways: Collection[str]) -> Boxes | None:
         """One purchase, run in some ways, as a box; None where it is none of this space."""
-        places = sorted(n for n, way in enumerate(self.case.ways) if way.id in ways)
+        team = tuple(sorted(n for n, way in enumerate(self.case.ways) if way.id in ways))
         bought = {item.family for item in self.case.flash if units.get(item.id)}
         groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
-        if tuple(places) not in self.work.teams or not groups:
+        if team not in self.work.teams or not groups:
             return None
+        place = self.work.teams.index(team)
         for offer in self.offers:  # what the case allows and demands of each
             most = math.inf if offer.high is None else offer.high
             least = max(offer.low, 1 if offer.id in self.case.must_use else 0)
             if not least <= units.get(offer.id, 0) <= most:
                 return None
         counts = np.array([[units.get(offer.id, 0)] for offer in self.offers], dtype=np.int64)
-        team, group = np.array([self.work.teams.index(tuple(places))]), np.array(groups[:1])
-        box = Boxes(team, group, counts, counts, np.full(1, np.inf), np.zeros(1, dtype=np.int64))
-        return box if self._complete()[team[0]] else None
+        owner, bound = np.zeros(1, dtype=np.int64), np.full(1, np.inf)
+        box = Boxes(owner + place, owner + groups[0], counts, counts, bound, owner)
+        return box if self.complete[place] else None
 
     def boxes_like(self, box: Boxes) -> Boxes:
         """A purchase once for each team that has the same types."""
-        rows = {*self.work.rows_of[int(box.team[0])]}
-        teams = [team for team, of in enumerate(self.work.rows_of) if {*of} == rows]
-        alike = box.at(np.zeros(len(teams), dtype=np.int64))
-        fine = [
-            not any(
-                self._refuses(t, self.offers[r].id)
-                for r in np.flatnonzero(box.low[: self.first_store, 0])
-            )
-            for t in teams
-        ]
-        return alike._replace(team=np.array(teams, dtype=np.int64)).at(np.array(fine, dtype=bool))
-
-    def _complete(self) -> Flags:
-        """Mask of teams with every GPU system that must be in use."""
-        must = {row for row, s in enumerate(self.case.systems) if s.id in self.case.must_use}
-        return np.array([must <= {*rows} for rows in self.work.rows_of], dtype=bool)
-
-    def _range_of_system(self, row: int, team: Places) -> tuple[Places, Places]:
-        """Least and most units of a GPU system with each team."""
-        case, system = self.case, self.case.systems[row]
-        runs = np.array([row in rows for rows in self.work.rows_of], dtype=bool)[team]
-        teams = range(len(self.work.teams))
-        refused = np.array([self._refuses(place, system.id) for place in teams], dtype=bool)
-        idle = max(system.low, system.min_units) if system.low else 0
-        free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
-        most = cap(case, system) if free else cap_in_use(case, system)
-        low = np.where(runs, max(1, system.min_units, system.low), idle)
-        high = np.where(runs, most, most if free else idle)
-        return low, np.where(refused[team], 0, high)
-
-    def _refuses(self, team: int, system_id: str) -> bool:
-        """True if a replica, spread as the team does, finds no place on a GPU system."""
-        ways = (self.case.ways[way].id for way in self.work.teams[team])
-        return any(system_id in self.case.unplaced.get(way, ()) for way in ways)
-
-    def _range_of_storage(self, group: Places, low: Counts, high: Counts) -> None:
-        for row, item in enumerate(self.case.storage, self.first_store):
-            needed = item.low > 0 or item.id in self.case.must_use
-            most = min(cap(self.case, item), MOST)
-            inside = np.array([g.items[row - self.first_store] for g in self.groups], dtype=bool)
-            high[row] = np.where(inside[group], most, 0)
-            low[row] = max(item.low, int(self.first[row])) if needed else 0
+        alike = (self.runs == self.runs[box.team[0]]).all(axis=1)
+        alike &= ~self.refused[:, box.low[: self.first_store, 0] > 0].any(axis=1)
+        teams = np.flatnonzero(alike)
+        return box.at(np.zeros(len(teams), dtype=np.int64))._replace(team=teams)
 
     # Bounds.
 
@@ -379,7 +322,7 @@ class Space:
     def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
         """Consumption of purchases by rounding up alone: more may take so much less than each by
         itself does. What is owned and not in the cluster is in place already."""
-        has = np.rint(bills.counts[[self.kernel.index[offer.place] for offer in self.rounding]])
+        has = np.rint(bills.counts[self.rounding_places])
         share, owned, shelf = self.roundings
         need = has + np.ceil(share * has - ROUNDING) - owned
         over = np.maximum(bills.purchased[self.rounding_rows] - np.maximum(need, 0.0), 0.0)

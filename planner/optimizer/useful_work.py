@@ -23,9 +23,9 @@ import numpy as np
 
 from planner.case import Case, System, Way
 from planner.case.job import ROUNDING, Mode, stall_s
-from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores, staged, worn_interval_s
+from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores, worn_interval_s
 from planner.optimizer.goodput import MOST_EXPONENT, Drives, best_between
-from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, Flow, JobRun, Ports, Uses, Work
+from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, Flow, JobRun, Ports, Uses, Work, staged
 from planner.optimizer.work import most_gpus as most_gpus_of
 from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.units import DAY_S

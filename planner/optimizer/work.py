@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.case import Case, System, Way
 from planner.case.job import ROUNDING, Job, Mode, copy_s
-from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores, staged
+from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores
 from planner.optimizer.goodput import (
     Drives,
     Shrunk,
@@ -515,6 +515,12 @@ MOST_SPARED = 0.75
 a third or more of what ran goes on, or the job waits."""
 RISING = 1e-4
 """The share of more GPUs that is looked at to see whether they would do more."""
+
+
+def staged(case: Case, stores: Stores) -> Numbers:
+    """The training data that comes from the bulk tier to flash, GB/s."""
+    write = case.job.staged_share * case.delivered_write_share * stores.sustained
+    return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
 
 
 def systems_in_use(job: Job, systems: Counts) -> Counts:

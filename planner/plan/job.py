@@ -11,12 +11,9 @@ from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
-from planner.schema.catalog import Item
-from planner.schema.job import Job
 from planner.schema.operation import (
     BulkPlan,
     BurstPlan,
-    FailureClass,
     JobPlan,
     LocalPlan,
     Loss,
@@ -122,11 +119,11 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tokens=job.tokens,
         active_parameters=job.active_parameters,
         **way_fields(inputs, case, run),
-        local=_local(inputs, case, run) if run.mode == "local" else None,
+        local=_local(case, run) if run.mode == "local" else None,
         derived_stall=job.derived_stall and run.mode != "sync",
         repair=_repair(case, run),
         burst=_burst(case, run),
-        bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
+        bulk=_bulk(case, run) if job.bulk_needed_tb else None,
     )
 
 
@@ -153,10 +150,10 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
     }
 
 
-def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
+def _local(case: Case, run: Run) -> LocalPlan:
     """The local level of checkpoints: of several types the fullest."""
-    stated, levels, job = inputs.problem.job.levels, case.job.levels, case.job
-    assert stated is not None and levels is not None
+    levels, job = case.job.levels, case.job
+    assert levels is not None
     ways = [(way, way.drives) for _, way in case.in_use(run.used, run.ways)]
     types = [
         (drives, local_room_tb(job, way, run.gpus)) for way, drives in ways if drives is not None
@@ -168,20 +165,6 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
         drain_s=run.local_drain_s,
         restart_s=levels.local_restart_s,
         remote_share=levels.remote_share,
-        classes=tuple(
-            FailureClass(
-                name=name,
-                share=share,
-                recovers=stated.recovers[name],
-                level="local"
-                if goodput.survives(stated.recovers[name], stated.copies)
-                else "remote",
-            )
-            for name, share in inputs.problem.job.failure_shares.items()
-        ),
-        copies=levels.copies,
-        keep=levels.keep,
-        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _ in types),
         room_tb=room_tb,
         capacity_tb=full.capacity_tb,
     )
@@ -237,13 +220,9 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     )
 
 
-def _bulk(stated: Job, case: Case, run: Run) -> BulkPlan:
+def _bulk(case: Case, run: Run) -> BulkPlan:
     usable_tb, read = case.in_bulk(run.units)
-    milestones_tb = stated.checkpoint.milestones * case.job.checkpoint_gb / 1e3
     return BulkPlan(
-        dataset_tb=stated.tiered.size_tb,
-        archives_tb=milestones_tb + exports_tb(stated.parameters, stated.checkpoint.exports),
-        staged_tb=stated.tiered.staged_tb,
         needed_tb=case.job.bulk_needed_tb,
         usable_tb=usable_tb,
         delivered_read_gb_per_s=read,
@@ -297,9 +276,10 @@ def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row, option, job = choice.point, choice.measured, choice.option, inputs.problem.job
     item, rest = inputs.item(system.id), dict[str, Any]()
+    if row is not None:
+        rest = {"rate_tflops": row.rate_tflops, "rate_gpus": row.gpus}
     if option is not None:
         rest |= {name: getattr(option, name) for name in DEGREES}
-        rest["option_factor"] = option.factor
         rest["min_replicas"] = least_replicas(item, job.spread(option)) or 1
     return WayPlan(
         id=choice.id_of(item, job),
@@ -308,12 +288,5 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_cap=point.gpu_cap,
         power_share=point.power,
         throughput=point.throughput,
-        rate_tflops=None if row is None else row.rate_tflops,
-        rate_gpus=None if row is None else row.gpus,
         **rest,
     )
-
-
-def _title(inputs: Inputs, item: Item, source: str) -> str:
-    known = inputs.item_sources.get(item.id, {}).get(source)
-    return source if known is None else known.title

@@ -214,7 +214,7 @@ def limits(
 ) -> tuple[LimitReport, ...]:
     """A report for each limit that the problem or the catalogs set."""
     plan = _Plan(inputs, case, run, totals, job)
-    groups = (_supplies, _supply_chain, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
+    groups = (_supplies, _supply_chain, _checkpoint, _storage, _gpus, _counts)
     entries = [entry for group in groups for entry in group(plan)]
     tight, reports = binding(case, run), []
     for entry in entries:
@@ -322,14 +322,10 @@ def _storage(plan: _Plan) -> Iterator[_Entry]:
     if not any(count and endured is None for endured, count in rated):
         endured = sum((each or 0.0) * count for each, count in rated)
         yield _Entry("endurance", job.write_volume_tb_per_day, endured)
-
-
-def _rule(plan: _Plan) -> Iterator[_Entry]:
-    rule, totals = plan.case.rule, plan.totals
-    if rule is not None:
-        read, write = rule_demand(rule, totals.gpus)
-        yield _Entry("rule_read", totals.nameplate_read_gb_per_s, read, rule.name)
-        yield _Entry("rule_write", totals.nameplate_write_gb_per_s, write, rule.name)
+    if (rule := plan.case.rule) is not None:
+        read, write = rule_demand(rule, plan.totals.gpus)
+        yield _Entry("rule_read", plan.totals.nameplate_read_gb_per_s, read, rule.name)
+        yield _Entry("rule_write", plan.totals.nameplate_write_gb_per_s, write, rule.name)
 
 
 def _gpus(plan: _Plan) -> Iterator[_Entry]:
@@ -340,9 +336,6 @@ def _gpus(plan: _Plan) -> Iterator[_Entry]:
     idle_type = any(s.installed and s.id not in run.used for s in plan.case.systems)
     if "max_types" in gpus.model_fields_set or idle_type:
         yield _Entry("gpu_types", len(run.used), gpus.max_types)
-
-
-def _targets(plan: _Plan) -> Iterator[_Entry]:
     for row in of_group("target"):
         yield _Entry(row.name, getattr(plan.job, row.figure), plan.case.limits[row.field])
 

@@ -58,7 +58,7 @@ class Facts(NamedTuple):
 
 def notes(facts: Facts) -> tuple[str, ...]:
     """Every note of a plan, the most important first."""
-    groups = (_ports, _prices, _rates, _money, _job, _items, _missing_figures)
+    groups = (_ports, _prices, _rates, _money, _job, _items)
     full = full_fabric(facts)
     more = () if full is None else (f"{full}, whatever power, racks and money allow",)
     return (
@@ -198,7 +198,7 @@ def _job(facts: Facts) -> Iterator[str]:
 
 
 def _items(facts: Facts) -> Iterator[str]:
-    """Weak sources of decided items, derived endurance of flash, heat to a loop not stated."""
+    """Weak sources of decided items, derived endurance, heat to liquid, missing figures."""
     for item in facts.inputs.items:
         if facts.run.units.get(item.id):
             given = item.provides
@@ -223,15 +223,13 @@ def _items(facts: Facts) -> Iterator[str]:
     cooled = [line for line in facts.lines if line.liquid_share]
     if cooled and not stated and site.pue_air == site.pue_liquid:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
+        names = ", ".join(dict.fromkeys(line.model for line in cooled))
         yield (
-            f"{kw:,.4g} kW of heat goes to liquid ({', '.join(line.model for line in cooled)}), "
+            f"{kw:,.{1 if kw < 100 else 0}f} kW of heat goes to liquid ({names}), "
             "no loop of the hall is stated: site.cooling.liquid_limit: 0 kW plans without"
         )
-
-
-def _missing_figures(facts: Facts) -> Iterator[str]:
-    stated = ((name, row.figure.label) for name, row in STATED.items())
-    for field, label in (("it_power_kw", "power draw"), *stated):
+    labels = {name: row.figure.label for name, row in STATED.items()}
+    for field, label in {"it_power_kw": "power draw", **labels}.items():
         missing = [line.model for line in facts.lines if getattr(line, field) is None]
         if missing:
             yield f"{label} not known, so left out of the totals: {', '.join(missing)}"
@@ -343,6 +341,19 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
         note="8 buffered writer threads move about 8 GB/s per 8-GPU system",
     )
     result.append(client)
+    for system, choice in ways_in_use(inputs, case, run):
+        item, point, row = inputs.item(system.id), choice.point, choice.measured
+        cited: list[tuple[str, str, float, str, str]] = []
+        if row is not None:
+            label = f"{item.model}: rate in {choice.precision}, {row.gpus:,} GPUs"
+            cited.append(("rate", label, row.rate_tflops, "TFLOP/s", row.source))
+        if point.source is not None:
+            label = f"{item.model}: share of the rate at {100 * point.gpu_cap:g} % of the power"
+            cited.append(("throughput", label, point.throughput, "share", point.source))
+        for name, label, value, unit, source in cited:
+            known, name = inputs.item_sources.get(item.id, {}).get(source), f"{name}.{item.id}"
+            title = source if known is None else known.title
+            result.append(Assumption(name=name, label=label, value=value, unit=unit, source=title))
     counts = bill(case, run.units, run.ways).counts
     drives = case.job.derived_stall or run.mode == "local"
     for item in (inputs.item(each.id) for each in case.bill_items() if counts[each.id]):

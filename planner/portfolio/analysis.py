@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +17,12 @@ from planner.portfolio.inputs import Instance, TrainingColumn, load
 from planner.portfolio.model import Program
 from planner.portfolio.plan import solve
 from planner.portfolio.purchases import Limit
-from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
+from planner.portfolio.schema import JobRun, PortfolioPlan, Use
 from planner.portfolio.search import Search
-from planner.portfolio.views import UNITS, binds, label
+from planner.portfolio.views import MAIN, UNITS, binds, label
 from planner.report import words as words_of
 from planner.report.blocks import Heading, Table, Text, figures, words
+from planner.report.exports import csv_text
 from planner.report.screen import show
 from planner.simulation.job import JobRun as SimulatedJob
 from planner.simulation.job import Law
@@ -55,44 +54,38 @@ def explain(
 
     Limits of a site over all periods are moved together.
     """
-    groups: dict[tuple[str, str | None, int | None], list[Use]] = {}
-    for use in plan.uses:
-        if binds(use):
-            key = use.name, use.site, None if use.site else use.period
-            groups.setdefault(key, []).append(use)
-    found = [_marginal(instance, plan, uses, gap, limit_s) for uses in groups.values()]
+    groups = {_group(use): use for use in reversed(plan.uses) if binds(use)}
+    found = [_marginal(instance, plan, use, gap, limit_s) for use in reversed(groups.values())]
     return sorted(found, key=lambda each: -abs(each.change or 0.0))
 
 
+def _group(use: Use) -> tuple[str, str | None, int | None]:
+    return use.name, use.site, None if use.site else use.period
+
+
 def _marginal(
-    instance: Instance, plan: PortfolioPlan, uses: Sequence[Use], gap: float | None, limit_s: float
+    instance: Instance, plan: PortfolioPlan, use: Use, gap: float | None, limit_s: float
 ) -> Marginal:
-    first = uses[0]
-    floor = "_of_" in first.name
-    step = max(STEPS.get(first.unit, 1.0), 0.01 * first.limit)
-    sign = -1.0 if floor else 1.0
+    floor = "_of_" in use.name
+    step = max(STEPS.get(use.unit, 1.0), 0.01 * use.limit)
 
     def moved(limit: Limit) -> float:
-        use = limit.use(0.0)
-        same = (use.name, use.site) == (first.name, first.site)
-        same = same and (first.site is not None or use.period == first.period)
-        return limit.most + sign * step * same
+        same = _group(limit.use(0.0)) == _group(use)
+        return limit.most + (-step if floor else step) * same
 
     program = Program(instance, moved=moved)
     answer = Search(program, gap=gap, time_limit_s=limit_s).solve(cheapest=False)
-    name = label(first.model_copy(update={"period": None}) if first.site else first)
-    amount = f"{step:,.4g} {first.unit} {'less' if floor else 'more'}"
+    name = label(use.model_copy(update={"period": _group(use)[2]}))
+    amount = f"{name} binds: {step:,.4g} {use.unit} {'less' if floor else 'more'}"
     if not answer.worth or plan.best is None:
-        text = f"{name} binds: {amount} gave no plan in time"
-        return Marginal(name, step, first.unit, None, text)
+        return Marginal(name, step, use.unit, None, f"{amount} gave no plan in time")
     scale = 1e6 if plan.objective in ("cost", "tco") else 1.0
     change = answer.worth[0] * scale - plan.best
     share = 100.0 * change / max(abs(plan.best), 1e-9)
-    unit = UNITS[plan.objective]
-    text = f"{name} binds: {amount} gives {change:+,.4g} {unit} ({share:+.2f} %)"
+    text = f"{amount} gives {change:+,.4g} {UNITS[plan.objective]} ({share:+.2f} %)"
     if abs(share) < 100 * (plan.gap or 0.0) + 1e-6:
-        text = f"{name} binds: {amount} changes nothing beyond the gap"
-    return Marginal(name, step, first.unit, change, text)
+        text = f"{amount} changes nothing beyond the gap"
+    return Marginal(name, step, use.unit, change, text)
 
 
 def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
@@ -187,23 +180,19 @@ def sweep(
     return found
 
 
-_FIGURES = ("status", "value", "bound", "gap", "capex_usd", "tco_usd")
-
-
 def sweep_csv(points: Sequence[Point]) -> bytes:
     """A sweep as CSV: the inputs varied, the figures, units of GPU systems and storage."""
-    items = sorted(
-        {o.item for p in points for o in p.plan.orders if o.category in ("gpu_system", "storage")}
-    )
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    paths = [each.partition("=")[0] for each in points[0].settings] if points else []
-    writer.writerow([*paths, *_FIGURES, *items])
-    for point in points:
-        units = [sum(o.quantity for o in point.plan.orders if o.item == sku) for sku in items]
-        values = [each.partition("=")[2] for each in point.settings]
-        writer.writerow([*values, *(getattr(point.plan, name) for name in _FIGURES), *units])
-    return stream.getvalue().encode()
+    plans = [point.plan for point in points]
+    items = sorted({o.item for plan in plans for o in plan.orders if o.category in MAIN})
+    values: dict[str, Sequence[Any]] = {}
+    for column, setting in enumerate(points[0].settings if points else ()):
+        settings = [point.settings[column].partition("=")[2] for point in points]
+        values[setting.partition("=")[0]] = settings
+    for name in ("status", "value", "bound", "gap", "capex_usd", "tco_usd"):
+        values[name] = [getattr(plan, name) for plan in plans]
+    for sku in items:
+        values[sku] = [sum(o.quantity for o in p.orders if o.item == sku) for p in plans]
+    return csv_text(values).encode()
 
 
 def sweep_screen(points: Sequence[Point]) -> str:
@@ -245,32 +234,25 @@ def simulate(
     Shares are hard: a job waits for its own bandwidth alone, which lending idle shares betters.
     """
     seen: set[tuple[object, ...]] = set()
-    jobs: Mapping[str, TrainingJob] = {
-        j.name: j for j in instance.portfolio.jobs if isinstance(j, TrainingJob)
-    }
+    columns: dict[tuple[str, str], TrainingColumn] = {}
+    for column in instance.columns:
+        if isinstance(column, TrainingColumn):
+            columns[instance.portfolio.jobs[column.job].name, column.way.id] = column
     for run in plan.runs:
         shares = (run.interval_s, run.delivered_write_gb_per_s, run.delivered_read_gb_per_s)
         key = run.job, run.item, run.gpus, *(round(each or 0.0, 3) for each in shares)
-        if run.goodput is None or key in seen or jobs[run.job].repair is not None:
-            continue
-        seen.add(key)
-        yield _simulated(instance, run, length_s, replications, seed)
+        there = columns.get((run.job, run.way))
+        if there is not None and there.case.job.repair is None and key not in seen:
+            seen.add(key)
+            yield _simulated(there, run, length_s, replications, seed)
 
 
 def _simulated(
-    instance: Instance, run: JobRun, length_s: float, replications: int, seed: int
+    column: TrainingColumn, run: JobRun, length_s: float, replications: int, seed: int
 ) -> Simulated:
-    number = next(n for n, j in enumerate(instance.portfolio.jobs) if j.name == run.job)
-    training = (c for c in instance.columns if isinstance(c, TrainingColumn) and c.job == number)
-    column = next(c for c in training if c.way.id == run.way)
-    assert (
-        run.interval_s
-        and run.delivered_write_gb_per_s
-        and run.delivered_read_gb_per_s
-        and run.goodput
-    )
+    assert run.interval_s and run.goodput
+    assert run.delivered_write_gb_per_s and run.delivered_read_gb_per_s
     work, job, gpus = column.work, column.case.job, float(run.gpus)
-    mean_s = 86_400.0 / (work.failures_per_gpu_day * gpus)
     copies = work.fan_out[0] + work.fan_out[1] * gpus
     simulated = SimulatedJob(
         name=run.job,
@@ -279,7 +261,7 @@ def _simulated(
         drain_s=job.checkpoint_gb / run.delivered_write_gb_per_s,
         restart_s=job.restart_s,
         restore_s=copies * job.checkpoint_gb / run.delivered_read_gb_per_s,
-        failures=Law(mean_s),
+        failures=Law(86_400.0 / (work.failures_per_gpu_day * gpus)),
     )
     found = simulate_job([simulated], length_s, replications, seed)
     kept = np.asarray(found["kept"][0]) / length_s * job.progress

@@ -453,11 +453,6 @@ class Program(Purchases):
         ]
         return lpSum(parts), "max"
 
-    def gpu_systems(self) -> list[Any]:
-        """The variables of GPU systems bought."""
-        systems = {each.id for place in self.instance.places for each in place.case.systems}
-        return [new for (_, sku, _), new in self.new.items() if sku in systems]
-
     # Tangents
 
     def below(self, run: Run, tangent: Tangent) -> None:

@@ -58,7 +58,6 @@ class Averaged:
         self.money = money
         self.problem = LpProblem("averaged", LpMinimize)
         self.whole, self.starts, self.rows = program.problem, starts, 0
-        self.most: list[tuple[str, Any, float]] = []
         ends = [*starts[1:], len(program.periods)]
         self.ends = dict(zip(starts, ends, strict=True))
         self.known: dict[str, Any] = {}
@@ -118,7 +117,6 @@ class Averaged:
         self._add(terms | {most: step}, None, float(way.usable_gpus) * program.units[here].constant)
         ((used, each),) = run.gpus.items()
         self._add({self._of_block(used): each, most: -step * self._length(used)}, None, 0.0)
-        self.most.append((name, self._of_block(used).name, each / (step * self._length(used))))
 
     def values(self, found: Mapping[str, float]) -> dict[str, float]:
         """The values of the whole program's variables, sums spread evenly over their blocks."""
@@ -126,18 +124,6 @@ class Averaged:
             v.name: found.get(self._of_block(v).name, 0.0) / self._length(v)
             for v in self.whole.variables()
         }
-
-    def start(self, values: Mapping[str, float]) -> dict[str, float]:
-        """A plan of the whole program as one of this program, by variable."""
-        found = {}
-        for variable in self.whole.variables():
-            name = variable.name
-            found[name] = values.get(name, 0.0)
-            if _is_summed(variable):
-                name = self._of_block(variable).name
-                found[name] = found.get(name, 0.0) + values.get(variable.name, 0.0)
-        most = {name: math.ceil(share * found[used] - 1e-6) for name, used, share in self.most}
-        return found | most
 
     def _own(self, variable: Any) -> Any:
         name = variable.name

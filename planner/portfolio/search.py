@@ -35,6 +35,8 @@ FINE = 1e-4
 OVERSTATED = 1e-9
 NOISE = 5e-7
 """So much overstated, where tangents change nothing more, is the solver's tolerance."""
+STALLED = 1e-4
+"""A bound that rises by less than this share needs no more tangents before whole numbers."""
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
 FOR_WORK, FOR_THE_END = 0.75, 0.08
@@ -49,9 +51,8 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES, FOR_MONEY = 0.6, 0.3
-"""Share of the time left for a bound by averaged periods; where money is least the first ends
-sooner, as tangents at its plan lift the next one."""
+FOR_AVERAGES = 0.7
+"""Share of the time left for the bound by averaged periods."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -209,32 +210,27 @@ class Search:
     def _average(
         self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
     ) -> None:
-        """Find a bound by averaged periods, and plans of who runs where in its solution.
-
-        The plans add tangents where systems and shares of plans are, which lift the next bound.
-        """
+        """Find a bound by averaged periods, and a plan of who runs where in its solution."""
         program = self.program
         money = least or program.portfolio.budget.tco_usd is not None
-        for share in (FOR_MONEY if money else FOR_AVERAGES, FOR_AVERAGES):
-            for _ in range(RELAXED):
-                averaged = Averaged(program, starts, money=money)
-                solved = self._ask(averaged.problem, relaxed=True)
-                if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
-                    break
-            start = averaged.start(found.values) if found.values else None
-            solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=share, start=start)
-            found.infeasible = solved.status == "infeasible" and not found.values
-            if solved.bound is not None:
-                found.bound = max(found.bound, solved.bound)
-            if not solved.values or found.gap <= self.gap:
-                return
+        before = -math.inf
+        for _ in range(RELAXED):
+            averaged = Averaged(program, starts, money=money)
+            solved = self._ask(averaged.problem, relaxed=True)
+            worst = self._tighten(averaged.values(solved.values)) if solved.values else 0.0
+            now = solved.objective or 0.0
+            if worst < 1e-3 or now - before <= STALLED * abs(now):
+                break
+            before = now
+        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
+        if solved.bound is not None:
+            found.bound = solved.bound
+        if solved.values:
             values = averaged.values(solved.values)
             with self._fixed({v: values[v.name] for v in self.skeleton}):
                 self._relaxed(RELAXED)
                 solved = self._solve_with_margin(least=least, share=FOR_COUNTS)
             self._take(found, goal, solved.values, least=least)
-            if found.gap <= self.gap:
-                return
 
     def _solve_with_margin(self, *, least: bool, share: float) -> Solved:
         """Solve the program with floors passed by a margin where money is least."""
@@ -332,26 +328,26 @@ class Search:
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
         """The cheapest plan that does as much work.
 
-        Of a large one GPU systems stay at first, then who runs where does; last all is free, so
-        that no type stays that another does the same work for less.
+        Of a large one who runs where stays at first; last all is free, so that no type stays that
+        another does the same work for less.
         """
-        held: list[tuple[Any, ...]] = [()]
-        if self.large:
-            systems = [*self.program.gpu_systems(), *(run.systems for run in self.program.runs)]
-            held = [(*self.skeleton, *systems), tuple(self.skeleton), ()]
         whole = self.deadline
-        for number, kept in enumerate(held, 1):
-            self.deadline = whole if number == len(held) else self._until(0.5)
+        for kept in (self.skeleton, []) if self.large else ([],):
+            self.deadline = self._until(0.5) if kept else whole
             with self._fixed({v: values[v.name] for v in kept}):
                 values = self._best(self.program.total_capex, values, least=True).values or values
-            self.deadline = whole
+        self.deadline = whole
         return values
 
     def _most_work(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
-        """The plan that does the most work with the same purchases."""
+        """The plan that does the most work for as much capital, jobs where they are.
+
+        Without it a unit that the tolerance just asks for comes late, for no saving.
+        """
+        capex = self.program.total_capex
+        self.program.row("as_cheap", capex <= value_of(capex, values) * (1.0 + 1e-9))
         self.program.ask_for(goal, maximise=False)
-        free = ("v", "replicas", "hot")
-        with self._fixed({v: values[v.name] for v in self.whole if kind_of(v) not in free}):
+        with self._fixed({v: values[v.name] for v in self.skeleton}):
             solved = self._ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
         if found is None and solved.values:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from html import escape
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from planner.currency import USD
 from planner.figures import capital
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
-from planner.report.blocks import Block, Heading, Table, Text, figures, words
-from planner.report.page import fragment
+from planner.report.blocks import (
+    ROW_MIDDLE,
+    Axis,
+    Bars,
+    Block,
+    Chart,
+    Heading,
+    Panel,
+    Table,
+    Text,
+    figures,
+    words,
+)
+from planner.report.page import ShownStudy, fragment, report
 from planner.report.screen import show
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
@@ -71,7 +82,7 @@ def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
 
 def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
     """The screen of a plan."""
-    return show(view(plan, full=full), full=True)
+    return show(view(plan, full=full), full=full)
 
 
 def _title(plan: PortfolioPlan) -> str:
@@ -123,14 +134,24 @@ def _jobs(plan: PortfolioPlan) -> Table:
     return Table("Jobs", columns, notes=tuple(f"{j.job}: {j.note}" for j in rows if j.note))
 
 
-def _runs(plan: PortfolioPlan) -> Table:
-    """Runs by job; periods in which a job runs the same are one row."""
+def _spans(plan: PortfolioPlan) -> list[list[JobRun]]:
+    """Runs by job; periods in which a job runs the same are together."""
     rows: list[list[JobRun]] = []
     for run in sorted(plan.runs, key=lambda r: (r.job, r.period)):
         if rows and _goes_on(rows[-1][-1], run):
             rows[-1].append(run)
         else:
             rows.append([run])
+    return rows
+
+
+def _type(plan: PortfolioPlan, run: JobRun) -> str:
+    return plan.models[run.item].split(maxsplit=1)[-1]
+
+
+def _runs(plan: PortfolioPlan) -> Table:
+    """Runs by job, a row for periods in which it runs the same."""
+    rows = _spans(plan)
     last = [row[-1] for row in rows]
     ends = [(row[0].period, row[-1].period) for row in rows]
     spares = [figures("spares", (r.spares for r in last))] if any(r.spares for r in last) else []
@@ -138,27 +159,25 @@ def _runs(plan: PortfolioPlan) -> Table:
         words("job", (r.job for r in last)),
         words("periods", (f"{a}" if a == b else f"{a}-{b}" for a, b in ends)),
         words("site", (r.site for r in last)),
-        words("on", (plan.models[r.item].split(maxsplit=1)[-1] for r in last)),
+        words("on", (_type(plan, r) for r in last)),
         figures("GPUs", (r.gpus for r in last)),
         *spares,
         figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
         figures("PFLOP/s", (r.useful_pflops for r in last), 1),
         figures("tokens T", (None if r.tokens is None else r.tokens / 1e12 for r in last), 2),
-        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1),
-        figures("interval s", (r.interval_s for r in last)),
+        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1, detail=True),
+        figures("interval s", (r.interval_s for r in last), detail=True),
     )
     notes = ("Tokens are those trained by the end of the last period of a row.",)
     return Table("Jobs by period", columns, notes=notes, rows="runs")
 
 
 def _goes_on(before: JobRun, run: JobRun) -> bool:
-    """True if a job runs as in the period before."""
-
-    def settings(of: JobRun) -> tuple[Any, ...]:
-        figures = (of.useful_pflops, of.delivered_write_gb_per_s, of.interval_s)
-        return of.job, of.item, of.site, of.gpus, *(round(each or 0.0, 1) for each in figures)
-
-    return settings(before) == settings(run) and run.period == before.period + 1
+    """True if a job runs as in the period before, its work within 0.1 %."""
+    same = (before.job, before.item, before.site, before.gpus, before.period + 1)
+    work, then = run.useful_pflops or 0.0, before.useful_pflops or 0.0
+    near = math.isclose(work, then, rel_tol=1e-3)
+    return near and same == (run.job, run.item, run.site, run.gpus, run.period)
 
 
 def _periods(plan: PortfolioPlan) -> Table:
@@ -222,68 +241,51 @@ def _standing(plan: PortfolioPlan) -> Table:
     return Table("In place", columns, rows="lines")
 
 
-# Timeline
+# Timeline and page
 
 
-def timeline(plan: PortfolioPlan) -> str:
-    """A chart of GPUs by job and period, orders below it, as an SVG element."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    style: Any = {"svg.hashsalt": "planner", "svg.fonttype": "path", "font.size": 9}
-    periods = [m.period for m in plan.money]
-    with mpl.rc_context(style):
-        figure = Figure(figsize=(10, 5.2), layout="constrained")
-        FigureCanvasSVG(figure)
-        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        gpus = [(run.job, run.period, float(run.gpus)) for run in plan.runs]
-        paid = [(f"orders for {o.site}", o.period, o.extended_usd / 1e6) for o in plan.orders]
-        for axes, unit, bars in ((top, "GPUs in use", gpus), (bottom, "MUSD", paid)):
-            base = [0.0] * len(periods)
-            for name in dict.fromkeys(bar[0] for bar in bars):
-                of_name = [bar for bar in bars if bar[0] == name]
-                high = [sum(y for _, at, y in of_name if at == period) for period in periods]
-                axes.bar(periods, high, bottom=base, width=0.85, label=name)
-                base = [low + more for low, more in zip(base, high, strict=True)]
-            axes.set_ylabel(unit)
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
-            axes.spines[["top", "right"]].set_visible(False)
-        bottom.set_xticks(periods, [m.start or f"period {m.period}" for m in plan.money])
-        stream = io.BytesIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    return "<svg" + stream.getvalue().decode().partition("<svg")[2]
+def timeline(plan: PortfolioPlan) -> Chart:
+    """Where each job runs in which periods, and the money of each order date."""
+    rows, paid = _spans(plan), [m for m in plan.money if m.capex_usd]
+    texts = [f"{r[-1].gpus:,} GPUs, {_type(plan, r[-1])}" for r in rows]
+    runs = [(r[0].period - 0.5, r[-1].period + 0.5) for r in rows]
+    ticks = tuple((float(m.period), str(m.period)) for m in plan.money)
+    money = [(0.0, m.capex_usd / 1e6) for m in paid]
+    panels = (
+        _list(Axis("Period", ticks=ticks), [f"{r[0].job}, {r[0].site}" for r in rows], runs, texts),
+        _list(
+            Axis("Orders", "MUSD"),
+            [m.start or f"period {m.period}" for m in paid],
+            money,
+            [f"{high:,.2f} MUSD" for _, high in money],
+        ),
+    )
+    return Chart("timeline", "Jobs and orders by period", "", panels)
 
 
-# Page
-
-_STYLE = (
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:76em;margin:2em auto;padding:0 1em;"
-    "color:#1f2933}table{border-collapse:collapse;margin:.5em 0 1.5em;font-size:13px}"
-    "th,td{padding:.25em .7em;border-bottom:1px solid #d5dde6;text-align:right;font-weight:400}"
-    "caption,h2{text-align:left;font-weight:600;font-size:15px}.word{text-align:left}"
-    "thead th{color:#16324f;font-weight:600}svg{max-width:100%;height:auto}"
-)
+def _list(
+    axis: Axis, names: Sequence[str], ends: Sequence[tuple[float, float]], texts: Sequence[str]
+) -> Panel:
+    rows = tuple(number + ROW_MIDDLE for number in range(len(names)))
+    starts, stops = ([*zip(*ends, strict=True)]) or ((), ())
+    bars = Bars("", rows, starts, stops, tuple(texts), tuple(texts))
+    return Panel(axis, Axis(""), (bars,), tuple(names))
 
 
 def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
-    title, (_, answer, *tables) = escape(_title(plan)), view(plan, full=True)
-    head = '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    picture = timeline(plan) if plan.runs else ""
-    parts = (
-        f"{head}<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
-        fragment([answer]),
-        picture,
-        fragment(tables),
-        "</body></html>\n",
-    )
-    return "\n".join(parts).encode()
+    charts = (timeline(plan),) if plan.runs else ()
+    shown = ShownStudy(tuple(view(plan, full=True)), charts)
+    return report(_title(plan), None, [shown]).encode()
 
 
 def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
-    return timeline(plan) + fragment([_runs(plan), _orders(plan, full=False)])
+    from planner.report.picture import svg_element
+
+    chart = timeline(plan)
+    drawn = (svg_element(chart, panel, f"time{n}") for n, panel in enumerate(chart.panels))
+    return "".join(drawn) + fragment([_runs(plan), _orders(plan, full=False)])
 
 
 # Workbook

@@ -21,7 +21,7 @@ from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
     from planner.schema.analysis import Breach, Study
-    from planner.schema.operation import Measured
+    from planner.schema.telemetry import Measured
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""

@@ -285,14 +285,8 @@ def remote_share(
         raise ValueError(f"the shares add up to {math.fsum(shares.values())!r}, not to 1")
     if set(shares) != set(recovers):
         raise ValueError("each class needs its share and what it leaves of the local level")
-    return math.fsum(
-        share for name, share in shares.items() if not survives(recovers[name], copies)
-    )
-
-
-def survives(recovers: Recovers, copies: int) -> bool:
-    """True if a local copy survives a class of failures."""
-    return recovers == "yes" or (recovers == "peer" and copies > 1)
+    lost = ("no",) if copies > 1 else ("no", "peer")
+    return math.fsum(share for name, share in shares.items() if recovers[name] in lost)
 
 
 def derived_stall_s(

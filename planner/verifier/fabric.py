@@ -22,10 +22,6 @@ WASTE = 3.0
 """Most switches of a tier above leaves, as a multiple of the fewest by ports."""
 
 
-OWN = ("units", "endpoints", "parts_per_port", "capacity", "oversubscription", "system_links")
-"""Fields of a report that follow from the devices of a fabric."""
-
-
 class Devices(NamedTuple):
     """``units`` devices with ``ports`` of one speed each."""
 
@@ -158,13 +154,12 @@ class Fabrics:
             name = f"fabrics.{report.network}.{report.switch_sku}"
             self.found.require(False, f"{name}: the problem has no such fabric, or listed twice")
         compute = [each for each in self.plan.fabrics if each.network == "compute"]
-        systems = (
-            self.basis.of_kind(self.counts, "gpu_system") if self.basis.network.compute else ()
-        )
+        systems = self.basis.of_kind(self.counts, "gpu_system")
         served = sorted(sku for each in compute for sku in each.serves)
-        self.found.expect("fabrics.compute.serves", served, sorted(systems))
-        plugs = [(each.switch_sku, shared_plug(self.basis, each.serves)) for each in compute]
-        once = len(set(plugs)) == len(plugs)
+        own = sorted(systems) if self.basis.network.compute else []
+        self.found.expect("fabrics.compute.serves", served, own)
+        plugs = {(each.switch_sku, shared_plug(self.basis, each.serves)) for each in compute}
+        once = len(plugs) == len(compute)
         self.found.require(once, "fabrics.compute: one fabric listed as two")
 
     def compute(self, report: FabricReport) -> None:
@@ -177,7 +172,7 @@ class Fabrics:
         plug = shared_plug(self.basis, report.serves) if report.serves else None
         if asked is None or plug is None:
             raise ValueError(f"{name}.serves: systems with other ports, or none")
-        item, planes = self.basis.items[report.switch_sku], asked.planes_allowed[0]
+        item = self.basis.items[report.switch_sku]
         group, each = plug.group_of(item), [shared_plug(self.basis, (s,)) for s in report.serves]
         alike = all(one and one.group_of(item) == group for one in each)
         if group is None or not alike or report.switch_sku not in asked.switches:
@@ -187,12 +182,17 @@ class Fabrics:
         cores = not units or not report.core_switches or plug.rail_group is not None
         few = f"{name}.core_switches: {leaves} leaves need no cores"
         self.found.require(cores or leaves > group.count, few)
-        ports, ratio = plug.ports * systems, asked.oversubscriptions[0]
-        links = ports + asked.manager.ports
-        own = (units, ports, 1, plug.ports * most, ratio, links)
-        self._check(report, group, (leaves, down, up), own, alone=not units)
-        self._ends(_switch_end(group), down, planes * leaves)
-        self._cables(group.link, links)
+        own = {
+            "units": units,
+            "endpoints": plug.ports * systems,
+            "parts_per_port": 1,
+            "capacity": plug.ports * most,
+            "oversubscription": asked.oversubscriptions[0],
+            "system_links": plug.ports * systems + asked.manager.ports,
+        }
+        self._check(report, group, (leaves, up), own, alone=not units)
+        self._ends(_switch_end(group.link), down, asked.planes_allowed[0] * leaves)
+        self._cables(group.link, plug.ports * systems + asked.manager.ports)
         if asked.manager.transceiver is not None:
             self._ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
         for sku in report.serves:
@@ -212,14 +212,13 @@ class Fabrics:
     def managing(self, extras: Mapping[str, int], clusters: Mapping[str, int], pdus: int) -> None:
         """Check the fabrics that management is on: of extras, and of parts of storage clusters."""
         network, everything = self.basis.network, {**self.counts, **extras}
-        uplinks: list[Devices] = []
+        managed = self._plugged(everything, "in_band")
         if network.out_of_band is not None:
             consoles = self._plugged(everything, "out_of_band")
-            uplinks = self._out_of_band(consoles + self._plugged(clusters, "out_of_band"), pdus)
-        managed = self._plugged(everything, "in_band") + uplinks
+            managed += self._out_of_band(consoles + self._plugged(clusters, "out_of_band"), pdus)
         if network.converged is not None:
-            stored = self._plugged(self.counts, "storage")
-            self._edge("converged", network.converged, stored + managed)
+            managed = self._plugged(self.counts, "storage") + managed
+            self._edge("converged", network.converged, managed)
         elif network.in_band is not None:
             self._edge("in_band", network.in_band, managed)
 
@@ -242,17 +241,22 @@ class Fabrics:
         base, whole = groups[-1], math.lcm(*(group.count for group in groups))
         parts = sum(d.units * d.ports * (whole // group.count) for d, (group, _) in served)
         per_port, up = whole // base.count, round_up(base.count / (1 + ratio))
-        used, down, alone = parts / per_port, base.count - up, True
-        if asked.min_switches == 1 and used <= base.count:
-            leaves, down, up = 1, base.count, 0
-        elif asked.min_switches == 2 and used <= 2 * down:
-            leaves = 2
-        else:
-            leaves, alone = max(asked.min_switches + 1, math.ceil(used / max(1, down))), False
-        links = sum(device.units * device.ports for device in devices)
-        own = (0 if alone else leaves, parts, per_port, leaves * down * per_port, ratio, links)
+        used, down, leaves = parts / per_port, base.count - up, int(asked.min_switches)
+        if leaves == 1 and used <= base.count:
+            down, up = base.count, 0
+        alone = used <= leaves * down
+        if not alone:
+            leaves = max(leaves + 1, math.ceil(used / max(1, down)))
+        own = {
+            "units": 0 if alone else leaves,
+            "endpoints": parts,
+            "parts_per_port": per_port,
+            "capacity": leaves * down * per_port,
+            "oversubscription": ratio,
+            "system_links": sum(device.units * device.ports for device in devices),
+        }
         report = self._stated(network, asked.switch, devices)
-        self._check(report, base, (leaves, down, up), own, alone=alone)
+        self._check(report, base, (leaves, up), own, alone=alone)
         self._wire(served)
 
     def _out_of_band(self, devices: Sequence[Devices], pdus: int) -> list[Devices]:
@@ -267,11 +271,12 @@ class Fabrics:
         if not ports or usable <= 0 or item.switch is None:
             return []
         leaves = -(-ports // usable)
+        own = {"units": 0, "endpoints": ports, "parts_per_port": 1, "capacity": leaves * usable}
+        own |= {"oversubscription": 1, "system_links": ports}
         report = self._stated("out_of_band", asked.switch, devices)
-        own = (0, ports, 1, leaves * usable, 1.0, ports)
-        self._check(report, slow, (leaves, usable, 0), own, alone=True)
+        self._check(report, slow, (leaves, 0), own, alone=True)
         self._cables(slow.link and slow.link.model_copy(update={"links": 1}), ports)
-        end, speed = _switch_end(top), top.speed_gbit_per_s
+        end, speed = _switch_end(top.link), top.speed_gbit_per_s
         one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
         return [one] if asked.uplinks else []
 
@@ -291,70 +296,49 @@ class Fabrics:
         self,
         report: FabricReport,
         group: PortGroup,
-        leaf: tuple[int, int, int],
-        of_devices: tuple[float, ...],
+        leaf: tuple[int, int],
+        own: Mapping[str, float],
         *,
         alone: bool,
     ) -> None:
         """Check a fabric's report; add switches, cables between them, and their transceivers.
 
-        ``leaf`` are leaves of one plane, ports down and up of each; ``alone`` have no spines: one,
-        or two joined to each other.
+        ``leaf`` are leaves of one plane, and ports up of each; ``alone`` have no spines: one, or
+        two joined to each other. ``own`` are fields that follow from the devices of the fabric.
         """
         self.left.remove(report)
         name, asked = f"fabrics.{report.network}.{report.switch_sku}", self.basis.network.compute
         planes = asked.planes_allowed[0] if asked and report.network == "compute" else 1
-        leaves, _, up = leaf
+        (leaves, up), radix = leaf, group.count
         spines, cores = report.spine_switches // planes, report.core_switches // planes
         links, above = leaves * up, report.spine_core_links // planes
         if alone:
             spines, cores, links, above = 0, 0, up, 0
         elif not cores:
-            enough = [n for n in range(max(2, -(-links // group.count)), up + 1) if up % n == 0]
-            spines, above = (enough[0] if enough and leaves <= group.count else 0), 0
+            enough = [n for n in range(max(2, -(-links // radix)), up + 1) if up % n == 0]
+            spines, above = (enough[0] if enough and leaves <= radix else 0), 0
             self.found.require(spines > 0, f"{name}.core_switches: {leaves} leaves need cores")
         else:
-            self._check_cores(name, group.count, (links, leaves, up), spines, cores, above)
-        own = {
-            "planes": planes,
-            "radix": group.count,
-            "tiers": 1 + bool(spines) + bool(cores),
-            "leaf_switches": planes * leaves,
-            "spine_switches": planes * spines,
-            "core_switches": planes * cores,
-            "uplinks_per_leaf": up,
-            "leaf_spine_links": planes * links,
-            "spine_core_links": planes * above,
-        }
-        self.found.expect(name, report, own | dict(zip(OWN, of_devices, strict=True)))
+            fits = links <= above <= min(spines * radix // 2, cores * radix)
+            even = above % max(1, spines) == 0 and above % cores == 0
+            text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
+            label = f"{name}.spine_switches, core_switches, spine_core_links"
+            self.found.require(fits and even, f"{label}: {text}")
+            few = above, WASTE * links, spines, WASTE * -(-2 * links // radix) + leaves
+            self.found.at_most(f"{name}.spine_core_links", *few[:2])
+            self.found.at_most(f"{name}.spine_switches", *few[2:])
+            self.found.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)
+        switches = {"leaf": leaves, "spine": spines, "core": cores}
+        tree = {f"{tier}_switches": planes * count for tier, count in switches.items()}
+        tree |= {"planes": planes, "radix": radix, "tiers": 1 + bool(spines) + bool(cores)}
+        tree |= {"uplinks_per_leaf": up, "leaf_spine_links": planes * links}
+        self.found.expect(name, report, {**own, **tree, "spine_core_links": planes * above})
         self.parts[report.switch_sku] += planes * (leaves + spines + cores)
+        of_spine = (2 * above if cores else links) // max(1, spines)
         for between in (links, above):
             self._cables(group.link, planes * between)
-        of_spine = (2 * above if cores else links) // max(1, spines)
-        fitted = (up, leaves), (of_spine, spines), (above // max(1, cores), cores)
-        for ports, count in fitted:
-            self._ends(_switch_end(group), ports, planes * count)
-
-    def _check_cores(
-        self,
-        name: str,
-        radix: int,
-        below: tuple[int, int, int],
-        spines: int,
-        cores: int,
-        above: int,
-    ) -> None:
-        """Require enough ports of spines and cores, evenly spread, and not many too many."""
-        links, leaves, up = below
-        fits = links <= above <= min(spines * radix // 2, cores * radix)
-        even = above % max(1, spines) == 0 and above % cores == 0
-        text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
-        label = f"{name}.spine_switches, core_switches, spine_core_links"
-        self.found.require(fits and even, f"{label}: {text}")
-        self.found.at_most(f"{name}.spine_core_links", above, WASTE * links)
-        most = WASTE * -(-2 * links // radix) + leaves, WASTE * -(-links // radix) + up
-        self.found.at_most(f"{name}.spine_switches", spines, most[0])
-        self.found.at_most(f"{name}.core_switches", cores, most[1])
+        for ports, count in (up, leaves), (of_spine, spines), (above // max(1, cores), cores):
+            self._ends(_switch_end(group.link), ports, planes * count)
 
     def _cables(self, link: Link | None, links: int) -> None:
         if link is not None and links:
@@ -373,13 +357,11 @@ class Fabrics:
             together[key] += device.units * device.ports
             links[key] = link
             end = (None if key[1] else device.end) or (link.system_end if link else None)
-            if device.sku:
-                self._ends(end, device.ports, device.units)
-        for key, ports in together.items():
-            link = links[key]
-            self._cables(link, ports)
-            self._ends(link.switch_end if link else None, ports)
+            self._ends(end, device.ports, device.units)
+        for key, link in links.items():
+            self._cables(link, together[key])
+            self._ends(_switch_end(link), together[key])
 
 
-def _switch_end(group: PortGroup) -> LinkEnd | None:
-    return group.link.switch_end if group.link else None
+def _switch_end(link: Link | None) -> LinkEnd | None:
+    return link.switch_end if link else None

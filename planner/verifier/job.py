@@ -115,7 +115,7 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
         own |= dict(zip(("power_share", "throughput"), point or (1.0, 1.0), strict=True))
         if option is not None:
             own |= {field: getattr(option, field) for field in DEGREES}
-            own |= {"option_factor": option.factor, "min_replicas": least_replicas(item, job)}
+            own["min_replicas"] = least_replicas(item, job)
         found.expect(name, way, own)
         least = way.min_replicas * (option.replica_gpus if option else 0)
         text = f"jobs.gpus_used: {way.min_replicas} replicas take {least}"
@@ -367,9 +367,6 @@ def _check_storage(found: Findings, run: Run) -> None:
         bulk = [(item.provides, count) for item, count in items if item.is_bulk]
         most = sum((value(each.read) or 0.0) * count for each, count in bulk)
         own["bulk"] = {
-            "dataset_tb": data.size_tb,
-            "archives_tb": archives_tb,
-            "staged_tb": data.staged_tb,
             "needed_tb": (data.size_tb + archives_tb) / storage.fill_limit,
             "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in bulk),
             "delivered_read_gb_per_s": storage.delivered_fraction.read * most,
@@ -443,7 +440,8 @@ def _check_work(found: Findings, run: Run) -> None:
         way = next((each for each in j.ways if each.gpu_type == item.id), None)
         precision, factor = training.precisions[0], 1.0
         if way is not None:
-            precision, factor = way.precision, way.throughput * way.option_factor
+            precision, factor = way.precision, way.throughput
+            factor *= job.parallelism.factor if job.parallelism else 1.0
         tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
         if training.model is not None and way is not None:
             rate = way.rate_tflops
@@ -480,26 +478,18 @@ def _check_local(found: Findings, run: Run) -> None:
     j, job, local, drives = run.j, run.basis.job, run.j.local, run.drives
     asked = job.checkpoint.local
     assert local is not None and asked is not None
-    survived = {"yes"} | ({"peer"} if asked.copies > 1 else set())
-    classes: list[dict[str, Any]] = [
-        {"name": name, "share": share, "recovers": asked.recovers[name]}
-        | {"level": "local" if asked.recovers[name] in survived else "remote"}
-        for name, share in job.failure_shares.items()
-    ]
+    lost = {"no"} if asked.copies > 1 else {"no", "peer"}
+    shares = job.failure_shares.items()
     part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
     own = {
         "remote_interval_s": j.interval_s * local.every,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
         "restart_s": asked.restart_s,
-        "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
-        "copies": asked.copies,
-        "keep": asked.keep,
-        "nameplate_write_gb_per_s": min(value(item.local.write) for _, item in drives),
+        "remote_share": sum(share for name, share in shares if asked.recovers[name] in lost),
         "room_tb": asked.keep * part_gb / 1000,
         "capacity_tb": value(fullest.local.capacity),
     }
     found.expect("jobs.local", local, own)
-    found.expect("jobs.local.classes", [dict(each) for each in local.classes], classes)
 
 
 def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:

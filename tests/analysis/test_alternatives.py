@@ -26,9 +26,8 @@ from tests.oracle.candidates import candidates
 from tests.oracle.enumerate import _Found, _Search, _worn, best
 from tests.oracle.money import Market, within
 from tests.oracle.worth import Plant
-from tests.test_exactness import inputs_of
 from tests.world.commands import ran
-from tests.world.random_cases import random_case
+from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve
 
 WITHIN = 0.05

@@ -11,9 +11,10 @@ from planner.analysis.explain import Prober, marginals, step_of
 from planner.analysis.variants import Best
 from planner.api import Options
 from planner.inputs import Inputs, applied
-from planner.levers import Lever, levers, read
+from planner.levers import Lever, levers
 from planner.schema.analysis import Marginal, Moved
 from tests.infeasible.plant import drawn
+from tests.levers.test_levers import read
 from tests.oracle.enumerate import best
 from tests.world.solved import solve
 

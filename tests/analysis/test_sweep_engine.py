@@ -17,9 +17,8 @@ from planner.inputs import Change, Inputs, applied, value_at
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from tests.analysis.rows import answers_of, rows_of
-from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
-from tests.world.random_repair import repaired_case
+from tests.world.random_jobs import repaired_case, with_levers
 
 COUNT = 16
 EXACT = 1e-6

@@ -335,6 +335,7 @@ def test_figures_that_follow_from_the_search(
     assert found and all(each.startswith(str(where[0])) for each in found)
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: path.stem)
 def test_a_plan_as_written_is_no_suspect(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.plan.json"

@@ -20,9 +20,8 @@ from planner.schema.plan import Plan
 from planner.schema.prices import Discount
 from planner.schema.problem import Quantity
 from tests.oracle.enumerate import Best, best
-from tests.test_exactness import inputs_of
-from tests.test_ratio_objective import ratio_case
-from tests.world.random_cases import random_case
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_jobs import ratio_case
 from tests.world.solved import solve
 
 VALUE = 1e-5

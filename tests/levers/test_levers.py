@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner import shipped
+from planner import shipped, units
 from planner.currency import USD
 from planner.infeasible import Oracle, off
 from planner.inputs import Change, Inputs, applied, value_at
-from planner.levers import DIGITS, FINEST, Lever, grid, levers, read, written
+from planner.levers import DIGITS, FINEST, Lever, grid, levers, written
 from planner.loader import documents, load, read_document
 from planner.optimizer.search import Effort
 from planner.schema.problem import Problem
@@ -213,6 +213,16 @@ RANGES = {
 """What values of a unit may be."""
 PLAIN = re.compile(r"-?\d+(\.\d*[1-9])?( [A-Za-z%/]+)?\Z")
 RATES = {"USD": USD}
+DIMENSIONS = {each.unit: each for each in vars(units).values() if isinstance(each, units.Dimension)}
+DIMENSIONS |= {
+    "kW": units.POWER, "USD": units.MONEY, "s": units.TIME, "days": units.DAYS,
+    "GB/s": units.BANDWIDTH, "TB": units.CAPACITY, "kg": units.WEIGHT, "share": units.SHARE,
+    "number": units.NUMBER,
+}  # fmt: skip
+
+
+def read(text: str, unit: str, rates: units.Rates) -> float:
+    return units.parse(text, DIMENSIONS[unit], rates)
 
 
 def values(unit: str) -> st.SearchStrategy[float]:

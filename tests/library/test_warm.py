@@ -11,10 +11,7 @@ import planner
 
 CHANGES = (
     {"site.facility_power": "8.7 MW"},
-    {"site.facility_power": "10.2 MW"},
-    {"budget.capex": "395 MUSD"},
     {"storage.delivered_fraction.write": "0.35"},
-    {"jobs.0.failures.per_gpu_day": "1e-4"},
     {"jobs.0.checkpoint.max_overlap": "4 %"},
     {"objective": "{minimize: tco}", "targets.max_days_to_train": "130 days"},
     {"site.facility_power": "60 kW"},

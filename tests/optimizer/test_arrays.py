@@ -27,11 +27,9 @@ from planner.optimizer.work import Uses, modes_of, most_gpus, systems_in_use
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.optimizer.counted import companion_counts, counted
-from tests.test_all_levers import together
-from tests.test_ways import with_levers
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
-from tests.world.random_repair import repaired_case, shrinking
+from tests.world.random_jobs import repaired_case, shrinking, together, with_levers
 
 SEEDS = range(1, 41)
 COUNT = 24

@@ -19,9 +19,9 @@ from planner.optimizer.search import Effort, Point, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
 from planner.shipped import problem_files
-from tests.test_all_levers import together
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_jobs import together
 from tests.world.requests import Request
 from tests.world.solved import solve
 

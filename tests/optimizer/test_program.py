@@ -21,8 +21,8 @@ from planner.optimizer.proof import Proof, prove, prove_again
 from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 from tests.oracle.enumerate import best as enumerated_best
-from tests.test_all_levers import together
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_jobs import together
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import FILES
 from tests.world.solved import solve as solved_plan

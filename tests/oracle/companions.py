@@ -47,7 +47,7 @@ class _Smallest(Fabrics):
         return report
 
     def _check(self, report: FabricReport, group: PortGroup, *rest: Any, alone: bool) -> None:
-        leaves, _, up = rest[0]
+        leaves, up = rest[0]
         asked, planes = self.basis.network.compute, 1
         tree: Tree | None = Tree(1, leaves)
         if report.network == "compute" and asked is not None:

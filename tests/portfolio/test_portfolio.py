@@ -584,6 +584,7 @@ def test_shipped_two_jobs_are_solved_with_their_fabrics() -> None:
         "chat",
     }
     assert any(order.category == "switch" for order in plan.orders)
+    assert {order.period for order in plan.orders} == {1}  # no single unit half a year later
 
 
 def test_a_single_site_is_named_as_in_other_files(tmp_path: Path) -> None:

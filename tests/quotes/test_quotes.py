@@ -19,6 +19,7 @@ from planner.quotes.cells import number
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount
+from tests.bids.material import xlsx
 from tests.world.files import FILES
 from tests.world.solved import solve
 
@@ -45,16 +46,6 @@ def quoted(path: Path, mapping: dict[str, object] | None = None, **said: object)
     laid_out = QuoteMap.model_validate({"quote_map": "test"} | (mapping or {}))
     given = {"date": "2026-11-01", "currency": "USD"} | said
     return read_quote(path, QuoteOptions("V", laid_out, **given), KNOWN)  # type: ignore[arg-type]
-
-
-def xlsx(path: Path, rows: list[list[object]]) -> Path:
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert sheet is not None
-    for row in rows:
-        sheet.append(row)
-    book.save(path)
-    return path
 
 
 HEAD = ["Line", "Part Number", "Description", "Qty", "Unit Price", "Ext. Price"]
@@ -122,23 +113,6 @@ def test_two_header_rows_merged_heads_and_hidden_rows(tmp_path: Path) -> None:
     assert quote.prices[0].net_usd == pytest.approx(11.0)
     assert any("row 5 is hidden" in finding for finding in quote.findings)
     assert quote.sums[0].agrees  # without the hidden row
-
-
-def test_bundles_are_counted_once(tmp_path: Path) -> None:
-    rows = [
-        HEAD,
-        ["1", "SB-100-T", "bundle", 1, 100.0, 100.0],
-        ["1.1", "X1", "controller", 2, 30.0, 60.0],
-        ["1.2", "X2", "drives", 4, 10.0, 40.0],
-        ["1.3", "X3", "rails", 1, "included", "included"],
-        ["2", "SB-100-A", "box", 1, 50.0, 50.0],
-        ["", "", "Total", None, None, 150.0],
-    ]
-    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
-    kinds = ["item", "included", "included", "included", "item", "total"]
-    assert [line.kind for line in quote.lines] == kinds
-    assert quote.sums[0].agrees
-    assert quote.sums[0].read == 150.0
 
 
 def test_subtotals_hold_their_own_section_and_taxes_the_last_total(tmp_path: Path) -> None:

@@ -9,10 +9,18 @@ from itertools import product
 import numpy as np
 import pytest
 
+from planner import api
+from planner.analysis.simulation import SimulationOptions, study
+from planner.errors import InputError
+from planner.schema.operation import JobSimulated
+from planner.schema.plan import Plan
 from planner.simulation.job import Array, JobRun, Law
 from planner.simulation.run import Failures, Runs, mark_failures
 from planner.sizing.goodput import goodput
 from tests.simulation.worlds import job
+from tests.world.random_cases import inputs_of
+from tests.world.random_jobs import together
+from tests.world.solved import solve
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 MEANS = (15 * MINUTE, 12 * HOUR)
@@ -79,3 +87,47 @@ def test_formula_and_simulation_agree_within_half_a_percent(mean_s: float) -> No
     worst = int(off.argmax())
     assert off[worst] < 0.005, (jobs[worst], kept[worst], formula[worst])
     assert off.mean() < 0.001
+
+
+# All levers at once: set points, options, spares, fewer replicas, two levels, money per work.
+
+
+def studied(plan: Plan, replications: int = 60) -> JobSimulated:
+    """Return how the plan's job does over 400 failures or more, so many times."""
+    length_s = min(max(60.0 * DAY, 400.0 * plan.jobs[0].mtti_s), 3000.0 * DAY)
+    options = SimulationOptions(replications=replications, length_s=length_s, intervals=False)
+    return study(plan, options).jobs[0]
+
+
+def agrees(plan: Plan, found: JobSimulated) -> bool:
+    """Say whether a simulation keeps what a plan states, to 0.3 % and the noise."""
+    job = plan.jobs[0]
+    expected = found.predicted
+    if job.local is None:  # the formula charges a slowed drain to the interval after a restart, too
+        slowed = job.drain_slowdown * job.drain_s / job.mtti_s
+        back_s = job.restart_s + job.restore_s + job.interval_s + job.drain_s
+        expected += slowed * math.exp(-back_s / job.mtti_s)
+    room = 0.003 * expected + 2.0 * (found.goodput.high - found.goodput.mean)
+    most = expected
+    if job.repair is not None and job.repair.in_rack:  # a lower bound, and told as one
+        most /= job.repair.availability
+    return expected - room < found.goodput.mean < most + room
+
+
+@pytest.mark.exhaustive(keep=2, most=10)
+@pytest.mark.parametrize("seed", range(9_300_000, 9_300_040))
+def test_random_plans_keep_what_they_state(seed: int) -> None:
+    try:
+        plan = solve(inputs_of(together(seed)), explain=False)
+    except InputError:
+        return
+    if not plan.jobs or plan.jobs[0].mode == "sync":
+        return
+    assert agrees(plan, studied(plan))
+
+
+def test_a_right_plan_is_not_refused_for_rounding() -> None:
+    """Of 6e-5 h of waiting in a year, a difference of shares near 1, rounding leaves 1e-11 h."""
+    options = api.Options(gap=1e-3, explain=False, rivals=False)
+    repair = api.solve_with(inputs_of(together(9_800_536)), options).jobs[0].repair
+    assert repair is not None and 1e-5 < 8760 * (1.0 - repair.availability) < 1e-4

@@ -29,7 +29,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.exports import COMPRESSION
-from planner.schema.operation import (
+from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     CONFIDENCE,
     Calibration,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.schema.operation import (
+from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
     Characterization,

@@ -22,7 +22,7 @@ from planner.report.views.telemetry import (
     overrides_yaml,
 )
 from planner.schema.job import Job
-from planner.schema.operation import CHECKPOINT_COLUMNS, Characterization
+from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
 from tests.world.files import FILES

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
+from planner.errors import InputError
 from planner.report.views import plan as plan_view
 from planner.report.views.plan import whole
 from planner.schema.plan import Plan
@@ -95,32 +98,17 @@ def failing(per_gpu_day: float) -> tuple[Request, Plan]:
     return request, solve(inputs_of(request.case()), explain=False)
 
 
-def codes(plan: Plan) -> set[str]:
-    return {each.code for each in plan.verdict}
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a screen, however many rows it takes."""
-    return " ".join(text.split("\n\n")[0].split())
-
-
 def test_little_goodput_is_told_first_with_its_cause() -> None:
     request, plan = failing(2.0)
     assert plan.jobs[0].goodput < 0.8
-    assert "goodput" in codes(plan)
-    largest = max(plan.jobs[0].losses.values())
+    assert "goodput" in {each.code for each in plan.verdict}
     for screen in (plan_view.render(plan), plan_view.whole(plan)):
-        line = first_line(screen)
-        assert "not to be built" in line
+        line = " ".join(screen.split("\n\n")[0].split())
+        assert "not to be built" in line and "proven best" not in line
         assert f"{100 * plan.jobs[0].goodput:.1f} %" in line
-        assert f"{100 * largest:.1f} % of the time" in line
-        assert "proven best" not in line
+        assert f"{100 * max(plan.jobs[0].losses.values()):.1f} % of the time" in line
     assert not faults(inputs_of(request.case()), plan)
-
-
-def test_a_plan_to_be_built_has_none() -> None:
-    _, plan = failing(1e-5)
-    assert "goodput" not in codes(plan)
+    assert "goodput" not in {each.code for each in failing(1e-5)[1].verdict}
 
 
 def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
@@ -129,4 +117,47 @@ def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
     request.more["targets"] = {"min_goodput": 0.93}
     plan = solve(inputs_of(request.case()), explain=False)
     assert any(each.name == "min_goodput" and each.binding for each in plan.limits)
-    assert "supply" not in codes(plan)
+    assert "supply" not in {each.code for each in plan.verdict}
+
+
+# Money per useful work as the objective: enumeration, both solvers, and what must always hold.
+
+
+def by_hand(*, installed: bool = False, electricity: str = "0.10 USD/kWh") -> Request:
+    """Return a problem of one kind of GPU and one of storage, for the least money per GPU-hour."""
+    request = Request(minimize="usd_per_useful_gpu_hour")
+    request.more["term"] = {"years": 2, "electricity": electricity}
+    if installed:
+        owned = {"gpu": {"installed": 3, "fixed": 3}, "box": {"installed": 2, "fixed": 2}}
+        request.more["items"] = owned
+    return request
+
+
+def test_work_for_nothing_has_no_ratio() -> None:
+    """All that is used is owned, and electricity is free: refused with what would be right."""
+    case = by_hand(installed=True, electricity="0 USD/kWh").case()
+    with pytest.raises(InputError, match="installed units have no running cost"):
+        solve(inputs_of(case))
+    paid = by_hand(installed=True).case()
+    assert solve(inputs_of(paid)).status == "optimal"
+
+
+def test_the_least_cost_of_a_gpu_hour_by_hand() -> None:
+    """Two stores of 5 kW serve any number of 10 kW systems; 50 kW leave room for four of these.
+
+    Goodput falls so slowly that fixed costs decide: all four, 40 kW + 10 kW.
+    """
+    plan = solve(inputs_of(by_hand().case()))
+    assert plan.totals is not None
+    gpus, hours = 32, 2 * 8760.0
+    tco = 4 * 100_000 + 2 * 10_000 + 50.0 * 1.25 * hours * 0.10
+    assert plan.totals.gpus_used == gpus
+    mtti_s = 86_400 / (0.01 * gpus)
+    drain_s, interval_s = 100.0 / 2.0, 600.0
+    lost_s = drain_s + 600.0 + 100.0 / 8.0
+    z = interval_s / mtti_s
+    goodput = (1 - 5.0 / interval_s) * math.exp(-lost_s / mtti_s) * z / math.expm1(z)
+    assert plan.objective.value == pytest.approx(tco / (gpus * goodput * hours), rel=1e-9)
+    assert plan.objective.unit == "USD"
+    gap = plan.objective.gap
+    assert gap is not None and gap <= 2e-6
