@@ -46,12 +46,12 @@ LONGEST = (
     "test_properties.py", "test_explain.py", "test_prediction.py",
     "test_problems.py",
     "test_time_and_work.py", "test_notebooks.py", "test_faults.py",
-    "test_explain_no_plan.py", "test_hostile_strings.py", "test_warm.py",
+    "test_explain_no_plan.py", "test_hostile_strings.py",
 )  # fmt: skip
 """Files that take longest: begun first, so that no process is left with one at the end."""
 SEARCHED_ANEW = {
     "test_cli.py", "test_exactness.py", "test_local_level.py", "test_terminal.py",
-    "test_properties.py", "test_time_and_work.py", "test_warm.py",
+    "test_properties.py", "test_time_and_work.py",
 }  # fmt: skip
 """Files that change what searches, watch it, or ask whether it does the same twice."""
 EXPLANATION = solved.explained_once(explain.explain)

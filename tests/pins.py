@@ -22,7 +22,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
-from html.parser import HTMLParser
 from pathlib import Path
 
 import openpyxl
@@ -60,54 +59,18 @@ def runs() -> Iterator[tuple[str, str]]:
     yield "explain_json", f"explain {SMALL}.yaml --json"
     yield "explain_no_plan", "explain infeasible_restore.yaml -o ."
     yield "explain_no_plan_json", "explain infeasible_restore.yaml --json"
-    yield (
-        "study_sheets",
-        (f"solve {SMALL}.yaml --also why,rules,alternatives -o with"),
-    )
+    yield "study_sheets", f"solve {SMALL}.yaml --also why,rules,alternatives -o with"
     yield "compare", f"compare {LARGE}.plan.json light_rule.plan.json -o ."
     yield "compare_rules", f"compare --rules {SMALL}.yaml -o ."
     yield "alternatives", f"compare --near '1 %' {SMALL}.yaml -o ."
-    yield (
-        "sweep",
-        (
-            f"sweep {LARGE}.yaml --vary site.facility_power=8MW:10MW:0.5MW "
-            "--vary jobs.0.training.mfu=0.35,0.4"
-        ),
-    )
+    power, mfu = "site.facility_power=8MW:10MW:0.5MW", "jobs.0.training.mfu=0.35,0.4"
+    yield "sweep", f"sweep {LARGE}.yaml --vary {power} --vary {mfu}"
     axes = "--against storage --against cost"
     yield "frontier", f"sweep --mode frontier {LARGE}.yaml --points 8 {axes} -o ."
     yield "tornado", f"sweep --mode tornado {LARGE}.yaml -o ."
     yield "uncertain", f"sweep --mode uncertain {LARGE}.yaml --samples 24 --workers 1 -o ."
     yield "simulate", f"simulate {LARGE}.plan.json --replications 50 -o ."
-    yield (
-        "characterize",
-        (f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml --plan {LARGE}.plan.json -o ."),
-    )
-
-
-NEEDS = {
-    "verify_*": "solve_*", "audit_*": "solve_*", "compare": "solve_*", "simulate": "solve_10MW",
-    "characterize": "solve_10MW",
-}  # fmt: skip
-
-
-class _Text(HTMLParser):
-    """The text of a page without its scripts and styles, a line a piece."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-        self.hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.hidden += tag in ("script", "style")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.hidden -= tag in ("script", "style")
-
-    def handle_data(self, data: str) -> None:
-        if not self.hidden and data.strip():
-            self.lines.append(" ".join(data.split()))
+    yield "characterize", f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml -o ."
 
 
 def cells(path: Path) -> Iterator[str]:
@@ -136,9 +99,8 @@ def text_of(path: Path) -> Iterable[str]:
     if path.suffix == ".xlsx":
         return cells(path)
     if path.suffix == ".html":
-        page = _Text()
-        page.feed(path.read_text("utf-8"))
-        return page.lines
+        page = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", "\n", path.read_text("utf-8"))
+        return [" ".join(line.split()) for line in page.splitlines() if line.strip()]
     if path.suffix in (".png", ".svg"):
         return [hashlib.sha256(path.read_bytes()).hexdigest()]
     if path.suffix == ".json":
@@ -151,9 +113,8 @@ def pin(out: Path, wanted: str) -> None:
     planner = Path(sys.executable).parent / "planner"
     out.mkdir(parents=True, exist_ok=True)
     names = {name for name, _ in runs() if fnmatch(name, wanted)}
-    for pattern, needed in NEEDS.items():
-        if any(fnmatch(name, pattern) for name in names):
-            names |= {name for name, _ in runs() if fnmatch(name, needed)}
+    if not all(name.startswith("solve") for name in names):  # they may need files of plans
+        names |= {name for name, _ in runs() if name.startswith("solve")}
     environment = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)

@@ -107,15 +107,6 @@ def test_systems_and_storage_say_how_they_are_connected() -> None:
             assert {"storage", "out_of_band"} <= named, item.id
 
 
-def test_storage_ports_carry_what_the_appliance_delivers() -> None:
-    for item in catalogs().items.values():
-        if item.category != "storage" or item.provides.read is None or item.id in unknown():
-            continue
-        port = item.ports.storage
-        assert port is not None
-        assert port.count * port.speed_gbit_per_s / 8 >= item.provides.read.value, item.id
-
-
 def links() -> Iterator[tuple[Item, float, int, Link]]:
     """Yield (switch, speed in Gb/s, ports, link) of every port group."""
     for item in catalogs().items.values():
@@ -215,49 +206,31 @@ def test_what_cannot_be_planned_says_why() -> None:
     assert {"ddn_ai400x3", "nvidia_gh200", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
 
 
-def bandwidths(item: Item) -> Iterator[tuple[float, float]]:
-    """Yield every (read, write) in GB/s of an item."""
-    if item.provides.read is not None and item.provides.write is not None:
-        yield item.provides.read.value, item.provides.write.value
-    if item.sizes is not None:
-        yield from ((row.read, row.write) for row in item.sizes.rows)
-
-
-def test_storage_reads_at_least_as_fast_as_it_writes() -> None:
-    storage = [
-        item
-        for item in catalogs().items.values()
-        if item.category == "storage" and not item.is_bulk
-    ]
-    for item in storage:
-        rates = list(bandwidths(item))
-        assert rates or "write" in unknown()[item.id], f"{item.id} has no bandwidth"
-        if item.id not in WRITES_FASTER:
-            assert all(read >= write for read, write in rates), item.id
-
-
-def test_tables_of_sizes_never_fall() -> None:
-    for item in catalogs().items.values():
-        if item.sizes is None:
-            continue
-        rows = item.sizes.rows
-        for before, after in itertools.pairwise(rows):
-            assert after.read >= before.read
-            assert after.write >= before.write
-        assert item.min_units is None or item.min_units.value == rows[0].units
-        assert item.max_units is None or item.max_units.value == rows[-1].units
-
-
-def test_every_storage_item_says_what_its_bandwidth_is() -> None:
+def test_bandwidths_of_storage_hang_together() -> None:
+    """Ports carry them, reads are no slower than writes, tables rise, and a basis is stated."""
     for item in catalogs().items.values():
         if item.category != "storage":
             continue
-        known = [item.sizes] if item.sizes else [item.provides.read, item.provides.write]
-        for figure in known:
-            if figure is None:
-                continue  # not public, so that it cannot be planned
-            assert figure.basis is not None, item.id
-            assert figure.basis != "measured" or figure.benchmark is not None, item.id
+        table, given = item.sizes, item.provides
+        rates = [(row.read, row.write) for row in table.rows] if table else []
+        if given.read is not None and given.write is not None:
+            rates.append((given.read.value, given.write.value))
+        if item.id not in WRITES_FASTER:
+            assert all(read >= write for read, write in rates), item.id
+        if given.read is not None and item.id not in unknown():
+            port = item.ports.storage
+            assert port is not None
+            assert port.count * port.speed_gbit_per_s / 8 >= given.read.value, item.id
+        assert item.is_bulk or rates or "write" in unknown()[item.id], item.id
+        for figure in [table] if table else [given.read, given.write]:
+            if figure is not None:  # else not public, so that it cannot be planned
+                assert figure.basis is not None, item.id
+                assert figure.basis != "measured" or figure.benchmark is not None, item.id
+        if table is not None:
+            assert all(a.read <= b.read and a.write <= b.write
+                       for a, b in itertools.pairwise(table.rows)), item.id  # fmt: skip
+            for end, units in ((item.min_units, table.rows[0]), (item.max_units, table.rows[-1])):
+                assert end is None or end.value == units.units, item.id
 
 
 def test_no_storage_price_is_below_its_drives() -> None:

@@ -110,9 +110,6 @@ def test_a_fabric_has_an_end() -> None:
         counts(request, gpu=32)
 
 
-# What the plan says of them.
-
-
 # Which compute fabric is built is decided with the plan: switches are a set, other lists too.
 
 

@@ -14,8 +14,7 @@ from planner.levers import Lever, levers
 from planner.optimizer.search import Effort
 from planner.schema.analysis import Explanation
 from planner.schema.plan import Infeasibility, Step
-from tests.infeasible.asked import check_one, check_together
-from tests.infeasible.plant import Planted, written
+from tests.infeasible.plant import Planted, check_one, check_together, written
 from tests.world.commands import once, ran
 from tests.world.solved import solve
 

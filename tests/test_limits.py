@@ -25,7 +25,7 @@ from planner.schema.operation import BulkPlan, BurstPlan, JobPlan, Loss, Repair,
 from planner.schema.plan import Plan, Site, Totals
 from planner.units import Dimension
 from planner.workbook import write
-from tests.optimizer.limited import everything_limited
+from tests.optimizer.cases import everything_limited
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 from tests.world.solved import solve
@@ -49,7 +49,7 @@ WITHOUT_LEVER = {
     "replica_fits": "follows from the parallelism, which has levers of its own",
     **NOT_NOW,
 }
-TRY = "give {} a value in everything_limited() of tests/optimizer.limited.py"
+TRY = "give {} a value in everything_limited() of tests/optimizer/cases.py"
 
 
 def test_each_limit_has_its_place_in_the_file() -> None:

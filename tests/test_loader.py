@@ -139,14 +139,6 @@ def test_settings_come_last_and_in_their_order(files: Files) -> None:
     assert load(files(), settings=settings[:2]).overrides == settings[:2]
 
 
-@pytest.mark.parametrize("entry", ["0", "train"])
-def test_lists_are_entered_by_position_or_name(files: Files, entry: str) -> None:
-    settings = (f"jobs.{entry}.training.mfu=25 %", f"jobs.{entry}.parameters=7 B")
-    job = load(files(), settings=settings).problem.job
-    assert (job.training.mfu, job.parameters) == (0.25, 7e9)
-    assert job.name == "train"
-
-
 def test_settings_make_what_was_not_there(files: Files) -> None:
     settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3")
     settings += ("targets.min_useful_gpus=8",)

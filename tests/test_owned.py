@@ -156,14 +156,6 @@ def test_cold_spares_of_a_bundle_are_of_its_components() -> None:
     assert "bought, but no price is known, so the cost leaves it out: 1 shelf" in plan.warnings
 
 
-def test_spare_parts_come_in_packs_and_some_may_be_there() -> None:
-    request = bundled(storage=0.6)
-    request.prices["node"]["pack"] = 4
-    # 0.6 x 4 nodes are three: a pack of four.
-    assert of_parts(solved(request))[0] == ("node", 0, 4, 2800.0)
-    assert of_parts(solved(bundled(gpu_system=0.6))) == []
-
-
 def clustered(boxes: int, *, priced: bool = True) -> Request:
     """Return a request for so many boxes, three to a cluster, each with two joints of 1 kW."""
     request = Request(minimize="cost")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import planner
 from planner import api, shipped
 from planner.analysis.compare import rules_table
 from planner.analysis.explain import explain
@@ -148,3 +151,33 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     certificate = optimise(resolve(inputs))
     assert certificate.best is not None
     assert natural(goal.name, certificate.best) == pytest.approx(goal.best, rel=SAME)
+
+
+# What is asked again in one process, after changes, is what a first question would be told.
+
+
+CHANGES = (
+    {"site.facility_power": "8.7 MW"},
+    {"storage.delivered_fraction.write": "0.35"},
+    {"jobs.0.checkpoint.max_overlap": "4 %"},
+    {"objective": "{minimize: tco}", "targets.max_days_to_train": "130 days"},
+    {"site.facility_power": "60 kW"},
+)
+
+
+@cache
+def alone(place: int) -> str:
+    """Return the plan of a change, asked of a problem that is loaded with it."""
+    inputs = planner.load(planner.example("10MW"), settings=CHANGES[place])
+    return planner.solve(inputs, explain_none=False).model_dump_json()
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_plan_does_not_depend_on_what_was_asked_before(seed: int) -> None:
+    order = list(range(len(CHANGES)))
+    random.Random(seed).shuffle(order)
+    inputs = planner.load(planner.example("10MW"))
+    for place in order:
+        plan = planner.solve(inputs, settings=CHANGES[place], explain_none=False)
+        assert plan.model_dump_json() == alone(place), CHANGES[place]

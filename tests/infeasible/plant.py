@@ -13,8 +13,10 @@ from random import Random
 
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers
+from planner.schema.plan import Infeasibility, Step
 from tests.oracle.enumerate import best
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.solved import solve
 
 TIGHT = (0.6, 0.3, 0.1, 0.03, 0.01)
 """How much of a limit is left, from little to much too little."""
@@ -129,3 +131,54 @@ def _too_tight(inputs: Inputs, lever: Lever) -> float | None:
 
 if __name__ == "__main__":
     _write()
+
+
+# What must be true of an explanation, asked of the exhaustive enumeration.
+
+
+def explained(planted: Planted) -> Infeasibility:
+    plan = solve(planted.inputs)
+    assert plan.status == "infeasible"
+    assert plan.infeasibility is not None
+    assert not plan.infeasibility.undecided
+    return plan.infeasibility
+
+
+def named(found: Infeasibility) -> list[set[str]]:
+    return [{limit.path for limit in conflict.limits} for conflict in found.conflicts]
+
+
+def lever_of(inputs: Inputs, step: Step) -> Lever:
+    return next(
+        lever
+        for lever in levers(inputs)
+        if lever.path == step.path
+        and (step.least is None or (step.least - (step.value or 0.0)) * lever.looser > 0)
+    )
+
+
+def moved(inputs: Inputs, step: Step, value: float | None) -> Inputs:
+    lever = lever_of(inputs, step)
+    return applied(inputs, lever.off if value is None else lever.to(value))
+
+
+def check_one(inputs: Inputs, step: Step) -> None:
+    """A change is enough, and a little less is not."""
+    assert has_plan(moved(inputs, step, step.least)), step
+    if step.not_enough is not None:
+        assert not has_plan(moved(inputs, step, step.not_enough)), step
+
+
+def check_together(inputs: Inputs, steps: tuple[Step, ...]) -> None:
+    """Changes together are enough, and none of them may be a little less."""
+    whole = inputs
+    for step in steps:
+        whole = moved(whole, step, step.least)
+    assert has_plan(whole), steps
+    for step in steps:
+        if step.not_enough is None:
+            continue
+        less = inputs
+        for other in steps:
+            less = moved(less, other, other.not_enough if other is step else other.least)
+        assert not has_plan(less), (step, steps)

@@ -10,8 +10,17 @@ import pytest
 from planner.inputs import applied
 from planner.levers import Lever
 from planner.schema.plan import Combined
-from tests.infeasible.asked import check_one, check_together, explained, lever_of, named
-from tests.infeasible.plant import Planted, has_plan, still_planted, written
+from tests.infeasible.plant import (
+    Planted,
+    check_one,
+    check_together,
+    explained,
+    has_plan,
+    lever_of,
+    named,
+    still_planted,
+    written,
+)
 
 SINGLE = [planted for planted in written() if len(planted.limits) == 1][::2]
 """Every second one: all of them say the same, and take twice as long."""

@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.case import resolve
 from planner.errors import PlannerError
-from planner.optimizer.bill import bill
-from planner.optimizer.operate import broken_limits
 from planner.schema.plan import Plan
-from planner.sizing.placement import Box, RackUse, Space, rack_use
+from planner.sizing.placement import Box, Space, rack_use
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
-from tests.world.requests import Bill, Request, companion
+from tests.world.requests import Bill, companion
 from tests.world.solved import solve
 
 SEEDS = (7016, 7021, 7039, 7056, 7062, 7078, 7123)
@@ -126,15 +123,3 @@ def test_racks_hold_what_they_are_said_to_hold(
         assert any(x > limit for x, limit in zip(whole, limits, strict=True))
         assert all(use.racks_each * limit >= x for x, limit in zip(whole, limits, strict=True))
         assert use.racks_each <= sum(counts)
-
-
-def test_whole_racks_of_a_system_count_as_such() -> None:
-    request = Request(maximize="gpus")
-    request.site |= {"racks": 6, "rack": {"height": "48 RU", "power": "45 kW"}}
-    request.items[0]["consumes"]["racks"] = figure(2)
-    case = resolve(inputs_of(request.case()))
-    assert case.systems[0].rack_use == RackUse(racks_each=2)
-    # Three systems in two racks each; boxes of 2 RU and 5 kW, nine to a rack.
-    assert bill(case, {"gpu": 3, "box": 9}, ())["racks"] == 6 + 1
-    assert broken_limits(case, {"gpu": 2, "box": 2}, ()) == []
-    assert broken_limits(case, {"gpu": 3, "box": 1}, ()) == ["racks"]

@@ -17,19 +17,21 @@ from planner.case.figures import (
 )
 from planner.case.items import BillItem, System
 from planner.case.job import Way
-from planner.case.model import Case
-from planner.case.ways import ways_in_plan
 from planner.currency import USD, discounted_years
 from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
-from planner.optimizer.bill import bill
+from planner.infeasible import explain
+from planner.optimizer.bill import Numbers
+from planner.optimizer.optimise import optimise
+from planner.optimizer.useful_work import BestUse
+from planner.optimizer.work import Uses
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import Raw
-from tests.world.requests import Request, gpu_system, price, store
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import solve
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
@@ -168,79 +170,7 @@ def test_net_price_and_support_are_in_cents() -> None:
     assert support_usd_per_year(ITEM, fixed, discounts, USD) == 123.46
 
 
-def check_money(case: Case, plan: Plan) -> None:
-    """Compare a plan's money with the bill of its purchase."""
-    totals = plan.totals
-    assert totals is not None
-    lines = {line.sku: line.working for line in plan.lines if line.parent is None}
-    units = {offer.id: lines.get(offer.id, 0) for offer in case.offers()}
-    spent = bill(case, units, ways_in_plan(case, plan))
-    assert spent["capex_usd"] == pytest.approx(totals.capex_usd, rel=1e-9)
-    if totals.it_power_kw is not None:
-        assert spent["it_power_kw"] == pytest.approx(totals.it_power_kw, rel=1e-9)
-    if totals.tco_usd is not None:
-        assert spent["tco_usd"] == pytest.approx(totals.tco_usd, rel=1e-9)
-    reported = {"cost": totals.capex_usd, "tco": totals.tco_usd, "power": totals.it_power_kw}
-    if plan.objective.name in reported:
-        assert plan.objective.value == pytest.approx(reported[plan.objective.name], rel=1e-9)
-
-
-def test_installed_units_cost_energy_only() -> None:
-    request = Request(minimize="tco")
-    request.prices["gpu"] = price("100000.01", support_per_year="10 %")
-    request.more |= {
-        "items": {"gpu": {"installed": 2}},
-        "term": {"years": 3, "electricity": "0.1 USD/kWh"},
-    }
-    request.job["gpus"] = {"min": 24}
-    inputs = inputs_of(request.case())
-    plan = solve(inputs, explain=False)
-    check_money(resolve(inputs), plan)
-    assert plan.totals is not None
-    assert plan.totals.capex_usd == pytest.approx(100_000.01 + 2 * 10_000)
-    assert plan.totals.support_usd_per_year == pytest.approx(10_000.0)
-    energy = (3 * 10 + 2 * 5) * 1.25 * 8760 * 0.1
-    assert plan.totals.energy_usd_per_year == pytest.approx(energy)
-
-
 # What the buyer wants of vendors and of money per useful work.
-
-
-def rivals(**objective: str) -> Request:
-    """Return a request with a second GPU system and a second store, both of Gamma, both dearer."""
-    request = Request(**objective)
-    request.items += [gpu_system("other", 8, "12 kW"), store("vault", "safe", draw="6 kW")]
-    request.items[2]["vendor"] = request.items[3]["vendor"] = "Gamma"
-    request.families.append({"id": "safe", "vendor": "Gamma", "name": "safe"})
-    request.prices |= {"other": price("110000"), "vault": price("15000")}
-    request.site["it_power"] = "60 kW"
-    return request
-
-
-def plan_of(request: Request) -> Plan:
-    return solve(inputs_of(request.case()))
-
-
-def bill_policies(plan: Plan) -> dict[str, int]:
-    return {line.sku: line.working for line in plan.lines if line.section in {"Compute", "Storage"}}
-
-
-def cheapest(policy: Raw, **storage: Raw) -> Plan:
-    request = rivals(minimize="cost")
-    request.more["policy"] = policy
-    request.job["gpus"] = {"min": 16}
-    request.storage |= storage
-    return plan_of(request)
-
-
-def test_a_required_vendor_sells_something() -> None:
-    assert bill_policies(cheapest({})) == {"gpu": 2, "box": 2}
-    plan = cheapest({"require_vendors": ["Gamma"]})
-    # A store more: two boxes and a vault would be two families, so both stores are vaults; or one
-    # system of Gamma, which the job must use, and so both: 20,000 USD more than the 10,000 here.
-    assert bill_policies(plan) == {"gpu": 2, "vault": 2}
-    (limit,) = (limit for limit in plan.limits if limit.name == "require_vendor.0")
-    assert (limit.value, limit.sense, limit.limit, limit.unit) == (2, ">=", 1, "units")
 
 
 def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
@@ -248,3 +178,66 @@ def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
     request.more["policy"] = {"forbid_vendors": ["Net"]}
     with pytest.raises(InputError, match="'edge' comes with this plan, but is from Net"):
         resolve(inputs_of(request.case()))
+
+
+# What the hall can take, and what storage still does with appliances down.
+
+
+@pytest.mark.parametrize(
+    ("count", "redundancy", "limit_kw"),
+    [(4, "N", 200), (4, "N+1", 150), (4, "2N", 100), (2, "N+1", 50), (1, "N", 50)],
+)
+def test_feeds_leave_what_their_redundancy_leaves(
+    count: int, redundancy: str, limit_kw: float
+) -> None:
+    request = Request(maximize="gpus")
+    feeds = {"count": count, "power": "50 kW", "redundancy": redundancy}
+    request.site = {"pue": 1.25, "feeds": feeds}
+    plan = solve(inputs_of(request.case()), explain=False)
+    limit = next(limit for limit in plan.limits if limit.name == "facility_power")
+    assert limit.limit == limit_kw
+    assert plan.jobs[0].gpus_used == 8 * int((limit_kw / 1.25 - 10) // 10)
+    request.site["facility_power"] = "45 kW"  # the lesser of the two counts
+    plan = solve(inputs_of(request.case()), explain=False)
+    assert next(x for x in plan.limits if x.name == "facility_power").limit == 45
+
+
+def cooled(liquid_share: float, **site: Raw) -> Plan:
+    request = Request(maximize="gpus")
+    request.items[0]["consumes"]["liquid_share"] = figure(liquid_share)
+    request.site = {"pue": {"air": 1.5, "liquid": 1.1}, **site}
+    return solve(inputs_of(request.case()), explain=False)
+
+
+def test_pue_follows_the_heat() -> None:
+    # A system: 8 kW at 1.1 and 2 kW at 1.5, 11.8 kW; two boxes on air, 15 kW.
+    assert cooled(0.8, facility_power="62.2 kW").jobs[0].gpus_used == 32
+    plan = cooled(0.8, facility_power="62.1 kW")
+    assert plan.jobs[0].gpus_used == 24
+    assert plan.totals is not None
+    assert plan.totals.facility_power_kw == pytest.approx(3 * 11.8 + 15)
+    assert (plan.totals.heat_liquid_kw, plan.totals.heat_air_kw) == pytest.approx((24, 16))
+
+
+def test_a_goodput_out_of_reach_is_explained_after_few_numbers_of_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every number of GPUs of a large hall was tried: none was refused for its goodput alone."""
+    tried, worth = list[int](), BestUse.worth
+
+    def counted(self: BestUse, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+        tried.append(len(use.team))
+        return worth(self, use)
+
+    monkeypatch.setattr(BestUse, "worth", counted)
+    request = Request(maximize="goodput")
+    request.site["it_power"] = "200 MW"
+    request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}
+    request.more["targets"] = {"min_goodput": 0.999}
+    assert optimise(resolve(inputs_of(request.case()))).status == "infeasible"
+    assert sum(tried) < 5_000  # of 20,000 systems: 548; 99,956 without the floor in ranges
+    request.site["it_power"] = "1 MW"
+    found = explain(inputs_of(request.case()))
+    least = {step.path: step.least for step in found.changes}  # the floor that one system reaches
+    assert least["targets.min_goodput"] == pytest.approx(0.996383, abs=2e-6)
+    assert not found.undecided

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+from openpyxl.workbook import Workbook
 
 from planner import cli
+from planner.untrusted_files import load_bytes
 from tests.world.files import BOOK, CATALOG, PROBLEM
 
 HARMLESS = "harmless"
@@ -136,3 +139,11 @@ def command(*arguments: str) -> int:
         patch.setenv("PLANNER_DEBUG", "1")
         patch.setattr(sys, "argv", ["planner", *arguments, "--also", "bill.csv,bill.json"])
         return cli._run(cli.app)
+
+
+# A workbook as openpyxl reads it.
+
+
+def opened(content: bytes, *, data_only: bool = False) -> Workbook:
+    """Return a workbook; what openpyxl does not know of it is dropped without a word."""
+    return load_bytes(io.BytesIO(content), shown=data_only)

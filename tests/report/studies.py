@@ -141,11 +141,19 @@ def storage_frontier() -> Frontier:
 
 def _end(text: str, value: float | str, work: float | None) -> End:
     if work is None:
-        return End(text=text, value=value, status="infeasible", objective=None, bound=None,
-                   counts={}, reason="restore time 60 s cannot hold")  # fmt: skip
+        return End(
+            text=text,
+            value=value,
+            status="infeasible",
+            objective=None,
+            bound=None,
+            counts={},
+            reason="restore time 60 s cannot hold",
+        )
     counts = {SYSTEM: round(work / 70), STORE: 8}
-    return End(text=text, value=value, status="optimal", objective=work, bound=work * 1.0002,
-               counts=counts)  # fmt: skip
+    return End(
+        text=text, value=value, status="optimal", objective=work, bound=work * 1.0002, counts=counts
+    )
 
 
 def tornado() -> Tornado:
@@ -166,8 +174,11 @@ def tornado() -> Tornado:
         low, high = (_end(*end) for end in ends)  # type: ignore[arg-type]
         works = [each.objective for each in (low, high) if each.objective is not None]
         width = max(works) - min(works) if len(works) == 2 else None
-        swings.append(Swing(path=path, label=label, unit=unit, base_text=base, low=low, high=high,
-                            width=width))  # fmt: skip
+        swings.append(
+            Swing(
+                path=path, label=label, unit=unit, base_text=base, low=low, high=high, width=width
+            )
+        )
     return Tornado(**COMMON, status="optimal", swings=tuple(swings))
 
 
@@ -239,8 +250,12 @@ def saying(study: Any, text: str) -> Any:
 
 def everything() -> dict[str, Study]:
     """Return a study of every kind."""
-    return {"sweep": power_sweep()[0], "storage": storage_frontier(), "tornado": tornado(),
-            "uncertain": uncertain()}  # fmt: skip
+    return {
+        "sweep": power_sweep()[0],
+        "storage": storage_frontier(),
+        "tornado": tornado(),
+        "uncertain": uncertain(),
+    }
 
 
 # Charts and pages of them.

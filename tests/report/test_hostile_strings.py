@@ -18,8 +18,7 @@ from openpyxl.workbook import Workbook
 
 from planner.report.exports import harmless
 from planner.report.words import CELL_LIMIT, clean
-from tests.report.hostile import HARMLESS, TEXTS, command, lay_out
-from tests.report.leaks import opened
+from tests.report.hostile import HARMLESS, TEXTS, command, lay_out, opened
 from tests.workbook.office import convert, needs_office
 
 EVERYTHING = "everything"

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.errors import InputError
 from planner.report import exports
 from planner.report.exports import harmless
 from planner.report.views import sweep as sweep_view
@@ -162,13 +161,6 @@ def test_names_of_users_stay_text_and_nothing_is_fetched():
     assert content.count("</script>") == 1
     assert "default-src 'none'" in content
     assert not re.search(r"(src|href)=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", content)
-
-
-def test_a_page_over_one_megabyte_is_refused():
-    cells = [(float(power), 1e8 + budget) for power in range(400) for budget in range(400)]
-    several = Column(name="name", label="name", kind="text")
-    with pytest.raises(InputError, match="larger steps"):
-        page(sweep((POWER, BUDGET, several), len(cells)), table(cells), {})
 
 
 def test_a_sweep_too_large_for_a_page_is_written_without_it(tmp_path, monkeypatch):

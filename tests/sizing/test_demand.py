@@ -33,12 +33,6 @@ def test_t12_t21_demand_at_ten_percent_overlap(
     assert appliances_needed(demand, AI400X2_WRITE_GB_PER_S) == appliances
 
 
-def test_capacity_holds_one_checkpoint_more_than_is_kept() -> None:
-    expected_tb = (60 + 13.8 * (10 + 1) + 13.8 * 4 + 2.0 * 3) / 0.85
-    actual_tb = capacity_tb(60, SELENE_CHECKPOINT_GB, 10, 4, 3, 1e12, 0.85)
-    assert actual_tb == pytest.approx(expected_tb)
-
-
 def test_bloom_archive() -> None:
     bloom_gb = checkpoint_gb(176e9, 14)
     gib_per_gb = 1e9 / 2**30

@@ -1,14 +1,34 @@
 """Goodput against known answers, its own approximations and its algebraic properties."""
 
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing.goodput import (
+    FAILURES_PER_GPU_DAY,
+    TwoLevels,
     best_interval_s,
+    derived_stall_s,
+    exact_period_s,
     goodput,
     goodput_loss,
+    in_rack_waiting,
+    local_part_gb,
+    most_spares,
+    mtti_s,
+    remote_share,
+    repair_load,
+    two_level_loss,
+    waiting,
+    waiting_odds,
 )
+from planner.verifier.physics import waiting_share
 
 GOODPUT_TABLE = [  # interval, stall, drain, restart, MTTI (all s), goodput
     (1_800, 50.5, 0, 600, 11_123, 0.84840),
@@ -92,3 +112,170 @@ def test_clamped_interval_beats_a_grid_between_the_bounds(
     for step in range(21):
         other = low * spread ** (step / 20)
         assert top >= goodput(other, stall, 10, 600, mtti) * (1 - 1e-12)
+
+
+# Two levels of checkpoints: known answers, published overheads, what takes which time.
+
+
+HOURLY = TwoLevels(120, 5, 1, 10, 60, 120, 600, 0, 3600, 0.2)
+DAILY = TwoLevels(180, 4, 0.5, 3, 70, 120, 610, 0, 43_649, 0.1)
+
+
+def kept_by(levels: TwoLevels) -> float:
+    return 1.0 - two_level_loss(levels).total
+
+
+@pytest.mark.parametrize(("levels", "kept"), [(HOURLY, 0.898107), (DAILY, 0.990470)])
+def test_known_answers_of_two_levels(levels: TwoLevels, kept: float) -> None:
+    assert kept_by(levels) == pytest.approx(kept, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("blocked_s", "far_s", "q2", "every", "overhead"),
+    [(5, 50, 0.2, 6, 0.0728), (1, 50, 0.1, 21, 0.0440)],
+)
+def test_published_two_level_overheads(
+    blocked_s: float, far_s: float, q2: float, every: int, overhead: float
+) -> None:
+    """Benoit et al. 2017 have sum(sqrt(2 rate cost)), 0.0692 and 0.0427; theirs is first order."""
+    best = (0.0, 0)
+    for k in range(1, 40):
+        levels = TwoLevels(300, k, blocked_s, 0, far_s, 0, 0, 0, 11_131, q2, 1.0)
+        # Their checkpoint blocks until it is safe, so nothing is lost with its drain.
+        tried = (kept_by(replace(levels, interval_s=10 * 1.01**step)) for step in range(600))
+        share = max(tried) * math.exp(q2 * far_s / 11_131)
+        best = max(best, (share, k))
+    assert best[1] == every
+    assert 1 / best[0] - 1 == pytest.approx(overhead, abs=1e-4)
+
+
+def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
+    levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
+    parts = two_level_loss(levels)
+    assert min(share for cause, share in vars(parts).items() if cause != "waiting") > 0
+    swapped = replace(levels, hardware_share=0.8, swap_s=200)
+    mended = two_level_loss(swapped, waiting=0.05)
+    assert mended.total == pytest.approx(1 - kept_by(swapped) * 0.95, rel=1e-12)
+    assert mended.waiting > 0 and mended.restart > parts.restart
+    assert two_level_loss(replace(levels, restore_s=0)).restore == 0
+    assert two_level_loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
+    assert two_level_loss(replace(levels, stall_s=121)).total == 1
+
+
+def test_what_needs_the_remote_level() -> None:
+    shares = {"software": 0.22, "gpu": 0.6, "node": 0.15, "rack": 0.03}
+    recovers = {"software": "yes", "gpu": "yes", "node": "peer", "rack": "no"}
+    assert remote_share(shares, recovers, copies=2) == pytest.approx(0.03)  # type: ignore[arg-type]
+    assert remote_share(shares, recovers, copies=1) == pytest.approx(0.18)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the shares add up to"):
+        remote_share({"software": 0.97}, {"software": "no"}, 1)
+    with pytest.raises(ValueError, match="each class needs"):
+        remote_share({"software": 1.0}, {"gpu": "no"}, 1)
+
+
+def test_stall_and_local_part_follow_from_the_state_of_one_gpu() -> None:
+    assert derived_stall_s(0.5, 13_800, 3072, 25) == pytest.approx(0.5 + 13_800 / 3072 / 25)
+    assert local_part_gb(13_800, 2, 8, 3072) == pytest.approx(2 * 13_800 / 384)
+
+
+# Interruption rates and checkpoint intervals against published and derived tables.
+
+
+@pytest.mark.parametrize(
+    ("preset", "gpus", "expected_h"),
+    [
+        ("llama3", 1_024, 49.5),
+        ("llama3", 16_384, 3.09),
+        ("rsc1", 1_024, 28.8),
+        ("rsc1", 16_384, 1.80),
+        ("rsc1", 131_072, 0.225),
+        ("rsc1", 100_000, 17.7 / 60),
+        ("rsc2", 1_024, 80),
+        ("rsc2", 16_384, 5.0),
+        ("shared_research", 1_024, 7.9),
+        ("shared_research", 16_384, 0.49),
+        ("mlcommons", 1_024, 48.8),
+        ("mlcommons", 16_384, 3.05),
+        ("mlcommons", 100_000, 0.5),
+        ("mlcommons", 1_000_000, 3 / 60),
+    ],
+)
+def test_published_times_to_interruption(preset: str, gpus: int, expected_h: float) -> None:
+    actual_h = mtti_s(FAILURES_PER_GPU_DAY[preset].value, gpus) / 3600
+    assert actual_h == pytest.approx(expected_h, rel=8e-3)
+
+
+@pytest.mark.parametrize(
+    ("preset", "raw"),
+    [
+        ("llama3", 419 / 54 / 16_384),
+        ("rsc1", 6.50e-3 / 8),
+        ("rsc2", 2.34e-3 / 8),
+        ("mlcommons", 24 / 50_000),
+        ("shared_research", 24 / 7.9 / 1_024),
+    ],
+)
+def test_presets_follow_from_the_raw_observations(preset: str, raw: float) -> None:
+    assert FAILURES_PER_GPU_DAY[preset].value == pytest.approx(raw, rel=2e-3)
+
+
+def lambert_w0(x: float) -> float:
+    """Solve w exp(w) = x on the principal branch by bisection."""
+    low, high = -1.0, 0.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.exp(middle) < x else (low, middle)
+    return (low + high) / 2
+
+
+@given(st.floats(-4, 1).map(lambda exponent: 10.0**exponent))
+def test_exact_period_is_the_lambert_closed_form(ratio: float) -> None:
+    closed_form = 1 + ratio + lambert_w0(-math.exp(-(1 + ratio)))
+    assert exact_period_s(ratio, 1.0) == pytest.approx(closed_form, rel=1e-8)
+
+
+# Availability with spares: known answers, the chain of states, where the formula ends.
+
+
+LLAMA3 = 4.74e-4
+HARDWARE = 0.78
+"""Share of the interruptions of Llama 3 that took hardware out."""
+DAY_S = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("spares", "load", "expected"),
+    [(0, 1.0, 0.5), (2, 1.5, 0.865672), (5, 1.5144, 0.996312)],
+)
+def test_known_answers_with_spares(spares: int, load: float, expected: float) -> None:
+    assert 1.0 - waiting(spares, load) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_spare_domains_of_a_published_simulation() -> None:
+    """32,000 GPUs in domains of 32, 5 days for hardware and 3 h for software: 90 spares do."""
+    hardware = repair_load(LLAMA3, 32_000, HARDWARE * 5 * DAY_S)
+    software = repair_load(LLAMA3, 32_000, (1.0 - HARDWARE) * 3 * 3600.0)
+    load = hardware + software
+    assert load == pytest.approx(59.6, abs=0.05)
+    waits = [waiting(spares, load) for spares in (70, 80, 90)]
+    assert waits == pytest.approx([0.0182, 0.00142, 3.4e-5], rel=0.02)
+    assert most_spares(load, 0.001) in range(80, 90)
+
+
+def test_recursion_and_poisson_give_the_same_share() -> None:
+    random = Random(43)
+    for _ in range(300):
+        spares = random.randrange(120)
+        load = math.exp(random.uniform(math.log(0.01), math.log(150.0)))
+        assert waiting(spares, load) == pytest.approx(waiting_share(spares, load), rel=1e-12)
+    assert waiting_odds(2_000, 0.01) == 0.0
+
+
+def test_spares_in_each_rack() -> None:
+    """Near 1 it is the product of what each rack gives, a rack alone is exact. Far from it more is
+    left than of racks that fail by themselves: none fails while all wait."""
+    each = waiting(2, 0.05)
+    assert in_rack_waiting(1.0, 2, 0.05) == pytest.approx(each, rel=1e-12)
+    product = (1.0 - each) ** 50
+    assert 1.0 - in_rack_waiting(50.0, 2, 0.05) == pytest.approx(product, abs=1e-5)
+    assert 1.0 - in_rack_waiting(50.0, 2, 0.5) > (1.0 - waiting(2, 0.5)) ** 50

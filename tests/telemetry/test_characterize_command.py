@@ -176,19 +176,6 @@ def holds(measured: Measured, truth: float) -> bool:
     return above and (measured.high is None or truth <= measured.high)
 
 
-@pytest.mark.parametrize(
-    ("drain_s", "window_s", "sample_s"),
-    [(110, 300, 10), (110, 60, 10), (110, 20, 10), (40, 300, 15), (350, 300, 30)],
-)
-def test_window_that_is_given(drain_s: float, window_s: float, sample_s: float) -> None:
-    found, job = found_in(moving(drain_s, window_s, sample_s, noise=0.1), window_s)
-    assert job.drain_s.value == pytest.approx(drain_s, abs=0.5 * sample_s)
-    assert holds(job.drain_s, drain_s) and holds(job.write_gb_per_s, SIZE_GB_SMOOTHING / drain_s)
-    assert job.size_gb.value == pytest.approx(SIZE_GB_SMOOTHING, rel=0.01)
-    lasts = found.table["duration_s"][found.table["kind"] == "checkpoint"]
-    assert np.mean(lasts) == pytest.approx(drain_s, abs=sample_s)
-
-
 @pytest.mark.parametrize(("drain_s", "window_s"), list(product((40, 110, 350), (60, 300))))
 def test_a_window_corrects_the_range_of_smoothed_samples(drain_s: float, window_s: float) -> None:
     raw = moving(drain_s, window_s, 10, noise=0)

@@ -1,0 +1,303 @@
+"""Bulk tiers and bursts: storage of several kinds, bought in the same optimum, by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import cache
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.inputs import Inputs
+from planner.schema.catalog import Family, Item
+from planner.schema.job import Job
+from planner.schema.plan import Plan
+from planner.schema.prices import Price
+from planner.schema.problem import Problem
+from planner.verifier import recheck
+from tests.oracle.operation import best_interval_s, goodput
+from tests.world.catalog import figures
+from tests.world.solved import solve
+
+FILL, SIZE_GB, INTERVAL_S = 0.85, 1000.0, 1800.0
+KW = {"large": 10.0, "gpu": 10.0, "store": 2.0, "disk": 1.5, "dense": 1.0, "buffered": 2.0}
+SLOW, WINDOW_S = 8.0, 30.0
+
+
+def item(name: str, category: str, provides: dict[str, Any], **more: Any) -> Item:
+    consumes = figures(it_power=f"{KW[name]} kW", rack_units="2 RU")
+    return Item.model_validate({
+        "id": name, "vendor": "W", "model": name, "category": category,
+        "provides": figures(**provides), "consumes": consumes, **more,
+    })  # fmt: skip
+
+
+def system(name: str, gpus: int) -> Item:
+    return item(name, "gpu_system", {"gpus": gpus}, gpu=figures(bf16_dense="1000 TFLOP/s"))
+
+
+def bulk(name: str, read: float, usable_tb: float) -> Item:
+    provides = {"read": f"{read} GB/s", "usable": f"{usable_tb} TB"}
+    return item(name, "storage", provides, family="files", tier="bulk")
+
+
+def buffered(fast: float) -> Item:
+    provides = {
+        "read": "60 GB/s", "write": f"{SLOW} GB/s", "usable": "200 TB",
+        "burst_write": f"{fast} GB/s", "burst_window": f"{WINDOW_S} s",
+    }  # fmt: skip
+    return item("buffered", "storage", provides, family="quick")
+
+
+GPU = system("gpu", 8)
+STORE = item("store", "storage", {"read": "90 GB/s", "write": "65 GB/s", "usable": "250 TB"},
+             family="files")  # fmt: skip
+FAMILIES = tuple(
+    Family.model_validate({"id": name, "vendor": "W", "name": name}) for name in ("files", "quick")
+)
+
+
+def inputs_of(items: list[Item], usd: dict[str, float], **over: Any) -> Inputs:
+    """Return a hall whose job is that of ``over``, with prices of the items."""
+    problem = {"name": "edge", "site": {"pue": 1.0}, **over}
+    problem["storage"] = {"delivered_fraction": {"read": 1.0, "write": 1.0}} | over.get(
+        "storage", {}
+    )
+    job = {"name": "job", "lost_time": "none", "training": {"mfu": 0.4}} | over.pop("job", {})
+    problem["jobs"] = ({"checkpoint": {"size": "1 TB"}} | job,)
+    problem.pop("job", None)
+    dated = {"date": "2026", "source": "made_up", "confidence": "high"}
+    prices = {name: Price.model_validate({"list": f"{p} USD"} | dated) for name, p in usd.items()}
+    return Inputs(problem=Problem.model_validate(problem), items=tuple(items), families=FAMILIES,
+                  prices=prices)  # fmt: skip
+
+
+def kept(
+    every_s: Any, stall_s: float, drain_s: float, back_s: float, gpus: int, rate: float
+) -> float:
+    """Return the useful GPUs of so many."""
+    times = (np.array([each]) for each in (every_s, stall_s, drain_s, back_s))
+    return float(gpus * goodput(*times, 86_400 / (rate * gpus))[0])
+
+
+class Draw(Protocol):
+    """A random hall, its plan, and the most useful GPUs of any purchase."""
+
+    inputs: Inputs
+
+    def best(self) -> float: ...
+
+
+class BulkDraw:
+    """A random hall with a bulk tier."""
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)
+        self.usd = {
+            "gpu": 300_000.0, "store": random.choice((200_000.0, 500_000.0)),
+            "disk": random.uniform(40_000, 150_000), "dense": random.uniform(60_000, 500_000),
+        }  # fmt: skip
+        self.capex_usd, self.it_kw = random.uniform(1.5e6, 4.5e6), random.uniform(30, 110)
+        self.dataset_tb = random.choice((0.0, 500.0, 1500.0, 3000.0)) + 100
+        self.staged_tb = random.choice((0.0, 100.0))
+        self.ingest = random.choice((0.0, 0.1, 0.4, 0.8))
+        self.lost = random.choice((0.0, 0.05))
+        interval = {"policy": "fixed", "every": f"{INTERVAL_S} s"}
+        job = {
+            "lost_time": self.lost,
+            "checkpoint": {"size": "1 TB", "interval": interval, "milestones": 20},
+            "ingest_per_gpu": f"{self.ingest} GB/s",
+            "dataset": {"size": f"{self.dataset_tb} TB", "tier": "bulk",
+                        "staged": f"{self.staged_tb} TB"},
+        }  # fmt: skip
+        items = [GPU, STORE, bulk("disk", 4, 900), bulk("dense", 30, 1300)]
+        site, budget = {"pue": 1.0, "it_power": f"{self.it_kw} kW"}, f"{self.capex_usd} USD"
+        goal = {"maximize": "useful_gpus", "indifference": 0}
+        self.inputs = inputs_of(items, self.usd, job=job, site=site, budget={"capex": budget},
+                                objective=goal)  # fmt: skip
+
+    def best(self) -> float:
+        best = 0.0
+        counts = itertools.product(range(13), range(1, 5), range(6), range(5))
+        for gpu, store, disk, dense in counts:
+            units = dict(zip(self.usd, (gpu, store, disk, dense), strict=True))
+            over = sum(self.usd[name] * count for name, count in units.items()) > self.capex_usd
+            if over or sum(KW[name] * count for name, count in units.items()) > self.it_kw:
+                continue
+            archived_tb, latest_tb = 20 * SIZE_GB / 1000, 3 * SIZE_GB / 1000
+            if 900 * disk + 1300 * dense < (self.dataset_tb + archived_tb) / FILL:
+                continue
+            if 250 * store >= (latest_tb + self.staged_tb) / FILL:
+                used = (self.useful(used, store, disk, dense) for used in range(1, gpu + 1))
+                best = max(best, *used, 0.0)
+        return best
+
+    def useful(self, used: int, store: int, disk: int, dense: int) -> float:
+        gpus, ports = 8 * used, 8.0 * used
+        reads = min(90 * store, ports, 4 * disk + 30 * dense, 0.9 * 65 * store)
+        drain_s = SIZE_GB / min(65 * store, ports)
+        if gpus * self.ingest > reads or drain_s > 0.1 * INTERVAL_S:
+            return 0.0
+        back_s = 600 + SIZE_GB / min(90 * store, ports)
+        return kept(INTERVAL_S, 5.0, drain_s, back_s, gpus, 4.74e-4) * (1.0 - self.lost)
+
+
+class BurstDraw:
+    """A random hall whose storage is one that bursts or one that does not."""
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)
+        self.size_gb = random.choice((300.0, 1200.0, 2500.0, 6000.0))
+        self.fast = random.choice((20.0, 40.0, 160.0))
+        self.usd = {"gpu": 300_000.0, "store": 500_000.0}
+        self.usd["buffered"] = random.choice((60_000.0, 200_000.0))
+        self.capex_usd = random.uniform(1.5e6, 5e6)
+        self.mode = random.choice(("async", "async", "sync"))
+        self.families = random.choice((1, 2))
+        self.stall_s = random.choice((0.1, 5.0))
+        self.overlap = random.choice((0.1, 0.5))
+        checkpoint = {
+            "size": f"{self.size_gb} GB", "mode": self.mode, "keep_last": 0,
+            "stall": f"{self.stall_s} s", "max_overlap": self.overlap,
+            "interval": {"policy": "optimal", "min": "10 s", "max": "2 h"},
+        }  # fmt: skip
+        job = {"failures": {"per_gpu_day": 0.02}, "checkpoint": checkpoint}
+        shares = {"delivered_fraction": {"read": 1.0, "write": 0.8}, "max_families": self.families}
+        goal = {"maximize": "useful_gpus", "indifference": 0}
+        self.inputs = inputs_of([GPU, STORE, buffered(self.fast)], self.usd, job=job,
+                                storage=shares, budget={"capex": f"{self.capex_usd} USD"},
+                                objective=goal)  # fmt: skip
+
+    def best(self) -> float:
+        best = 0.0
+        for gpu, store, fast in itertools.product(range(1, 17), range(7), range(40)):
+            if (not store and not fast) or (self.families == 1 and store and fast):
+                continue
+            units = dict(zip(self.usd, (gpu, store, fast), strict=True))
+            if sum(self.usd[name] * count for name, count in units.items()) <= self.capex_usd:
+                best = max(best, *(self.useful(used, store, fast) for used in range(1, gpu + 1)))
+        return best
+
+    def useful(self, used: int, store: int, fast: int) -> float:
+        gpus, ports = 8 * used, 8.0 * used
+        if 250 * store + 200 * fast < self.size_gb / 1000 / FILL:
+            return 0.0
+        sustained, burst = 0.8 * (65 * store + SLOW * fast), 0.8 * (65 * store + self.fast * fast)
+        buffers = 0.8 * (self.fast - SLOW) * WINDOW_S * fast
+        drain_s = max(self.size_gb / burst, (self.size_gb - buffers) / sustained)
+        drain_s = max(drain_s, self.size_gb / ports)
+        stall_s, lag_s = (drain_s, 0.0) if self.mode == "sync" else (self.stall_s, drain_s)
+        share = 0.05 if self.mode == "sync" else self.overlap
+        low = max(drain_s / share, self.size_gb / sustained, 10.0, stall_s + lag_s)
+        if low > 7200.0:
+            return 0.0
+        every = best_interval_s(
+            np.array([stall_s]), 86_400 / (0.02 * gpus), np.array([low]), 7200.0
+        )
+        back_s = 600 + self.size_gb / min(90 * store + 60 * fast, ports)
+        return kept(every[0], stall_s, lag_s, back_s, gpus, 0.02)
+
+
+KINDS: dict[str, tuple[Callable[[int], Draw], int]] = {
+    "bulk": (BulkDraw, 24), "bursts": (BurstDraw, 30),
+}  # fmt: skip
+
+
+@cache
+def drawn(kind: str, seed: int) -> tuple[Draw, Plan]:
+    draw = KINDS[kind][0](seed)
+    return draw, api.solve_with(draw.inputs, api.Options(explain=False))
+
+
+def all_drawn(kind: str) -> list[tuple[Draw, Plan]]:
+    return [drawn(kind, seed) for seed in range(KINDS[kind][1])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), [(kind, seed) for kind, (_, count) in KINDS.items() for seed in range(count)]
+)
+def test_the_optimum_is_the_enumerated_one(kind: str, seed: int) -> None:
+    draw, plan = drawn(kind, seed)
+    best = draw.best()
+    assert plan.status == ("optimal" if best else "infeasible")
+    if best:
+        assert plan.jobs[0].useful_gpus == pytest.approx(best, rel=5e-6)
+
+
+def test_draws_reach_what_they_are_for() -> None:
+    """Ingest and both bulk items; buffers that are filled, overrun, or recover late."""
+    found = [plan for _, plan in all_drawn("bulk") if plan.jobs]
+    assert {line.sku for plan in found for line in plan.lines if line.bulk_tb} == {"disk", "dense"}
+    assert any(plan.jobs[0].ingest_demand_gb_per_s for plan in found)
+    tight = {limit.name for plan in found for limit in plan.limits if limit.binding}
+    assert tight >= {"bulk_capacity", "bulk_read"}
+    found = [plan for _, plan in all_drawn("bursts") if plan.jobs]
+    pairs = [(plan.jobs[0], burst) for plan in found if (burst := plan.jobs[0].burst) is not None]
+    fits = {
+        job.delivered_write_gb_per_s > 0.99 * each.delivered_write_gb_per_s for job, each in pairs
+    }
+    assert fits == {True, False}
+    assert "burst_recovery" in {x.name for plan in found for x in plan.limits if x.binding}
+
+
+def test_verifier_refuses_too_little_bulk_and_an_overstated_window() -> None:
+    draw, plan = drawn("bulk", 3)
+    lines = tuple(
+        line.model_copy(update={"quantity": line.quantity - 1}) if line.bulk_tb else line
+        for line in plan.lines
+    )
+    found = recheck(draw.inputs, plan.model_copy(update={"lines": lines})).disagreements
+    assert any("bulk" in text for text in found)
+    draw, plan = next((d, p) for d, p in all_drawn("bursts") if p.jobs and p.jobs[0].burst)
+    job = plan.jobs[0]
+    assert job.burst is not None
+    wrong = job.burst.model_copy(update={"buffer_gb": 2 * job.burst.buffer_gb})
+    told = plan.model_copy(update={"jobs": (job.model_copy(update={"burst": wrong}),)})
+    assert any("burst" in text for text in recheck(draw.inputs, told).disagreements)
+
+
+def test_bulk_items_are_left_out_without_such_a_data_set() -> None:
+    items, usd = [GPU, STORE, bulk("disk", 4, 900)], {"gpu": 1e5, "store": 1e5, "disk": 1e5}
+    case = resolve(inputs_of(items, usd, objective={"maximize": "gpus"}))
+    assert {item.id for item in case.storage} == {"store"}
+    assert dict(case.not_considered)["disk"] == "bulk storage, and no data set is on the bulk tier"
+
+
+def test_units_that_may_be_down_leave_no_bursts() -> None:
+    usd = {"gpu": 1e5, "store": 1e5, "buffered": 1e5}
+    for down in (0, 1):
+        inputs = inputs_of([GPU, STORE, buffered(40.0)], usd, storage={"tolerate_down": down},
+                           objective={"maximize": "gpus"})  # fmt: skip
+        assert bool(resolve(inputs).bursts) == (down == 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"size": "10 TB", "tier": "bulk", "staged": "20 TB"}, "more than size"),
+        ({"size": "10 TB", "staged": "2 TB"}, "staged needs tier: bulk"),
+    ],
+)
+def test_a_data_set_that_contradicts_itself_is_refused(given: dict[str, str], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        Job.model_validate({"name": "x", "parameters": "1 B", "dataset": given})
+
+
+# Edges at which a proof would be worth nothing: budgets to the cent, nothing that limits.
+
+
+@pytest.mark.parametrize(("cents_over", "gpus"), [(0, 16), (6, 8), (50, 8)])
+def test_a_budget_is_met_to_the_cent_or_not(cents_over: int, gpus: int) -> None:
+    usd = {"large": 40e6 + cents_over / 100, "gpu": 40e6, "store": 10e6}
+    over = {"budget": {"capex": "50 MUSD"}, "objective": {"maximize": "gpus"}}
+    plan = solve(inputs_of([system("large", 16), GPU, STORE], usd, **over))
+    assert plan.status == "optimal"
+    assert plan.totals is not None
+    assert plan.totals.gpus_used == gpus
+    free = inputs_of([system("large", 16), STORE], {"large": 0.0, "store": 10e6}, **over)
+    assert solve(free).status == "unbounded"
