@@ -17,7 +17,7 @@ from planner.report.screen import show
 from planner.report.views import telemetry
 from planner.report.views.telemetry import checkpoints_parquet, jobs_yaml, overrides_yaml
 from planner.schema.job import Job
-from planner.schema.operation import (
+from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
     Characterization,
