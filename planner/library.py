@@ -45,7 +45,6 @@ from planner.schema.analysis import (
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
-from planner.size import size_report
 from planner.terminal import Progress, ignore, interrupt_handled
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ def size(
     Args:
         gpus: number of GPUs; by default the most that the site can hold.
     """
+    from planner.size_report import size_report
+
     return size_report(load(problem, settings=settings, scenario=scenario), gpus)
 
 

@@ -9,14 +9,14 @@ costs or takes something, so the program has no more of anything than it needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
-from planner.case import Case, Storage
+from planner.case import Case
 from planner.case.bounds import Bounds
-from planner.case.items import BillItem, Segment, degraded, with_loss
+from planner.case.items import BillItem, Segment, Storage, degraded, ends, nameplate, with_loss
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps
 
@@ -368,19 +368,13 @@ class Bandwidth:
             part = rows.number(f"units_{name}", float(piece.high))
             rows.row(f"piece_{name}_low", part - float(piece.low) * flag >= 0.0)
             rows.row(f"piece_{name}_high", part - float(piece.high) * flag <= 0.0)
-            at_low = piece.read_at_low_gb_per_s, piece.write_at_low_gb_per_s
-            slopes = piece.read_slope_gb_per_s, piece.write_slope_gb_per_s
-            plates.append(_along(piece, at_low, slopes, flag, part))
-            if down:
-                left.append(_along(piece, *_degraded_line(item, piece), flag, part))
+            plates.append(_along(item, piece, nameplate, flag, part))
+            left.append(_along(item, piece, degraded, flag, part) if down else (0.0, 0.0))
             parts.append(part)
             flags.append(flag)
         rows.row(f"pieces_{item.id}", lpSum(parts) - units == 0.0)
         rows.row(f"one_piece_{item.id}", lpSum(flags) <= 1.0)
-        read, write = _sums(plates)
-        if not down:
-            return (read, write), (0.0, 0.0)
-        safe_read, safe_write = _sums(left)
+        (read, write), (safe_read, safe_write) = _sums(plates), _sums(left)
         return (read, write), (read - safe_read, write - safe_write)
 
     @property
@@ -395,8 +389,12 @@ class Bandwidth:
     @property
     def most(self) -> tuple[float, float]:
         """The most (read, write) that appliances deliver, bursts included."""
-        each = [_most_nameplate(item, self.tops[item.id]) for item in self.storage]
-        read, write = sum(side[0] for side in each), sum(side[1] for side in each)
+        read = write = 0.0
+        for item in self.storage:
+            units = self.tops[item.id]
+            known = ends(item) if item.segments else [(units, *nameplate(item, units))]
+            read += max(each for _, each, _ in known)
+            write += max(item.burst_nameplate_gb_per_s * units, *(each for _, _, each in known))
         return self.case.delivered_read_share * read, self.case.delivered_write_share * write
 
 
@@ -406,43 +404,14 @@ def _sums(sides: Iterable[Sides]) -> Sides:
 
 
 def _along(
+    item: Storage,
     piece: Segment,
-    at_low: tuple[float, float],
-    slopes: tuple[float, float],
+    bandwidth: Callable[[Storage, int], tuple[float, float]],
     flag: Expression,
     part: Expression,
 ) -> Sides:
     """(Read, write) on a straight piece of a table: at_low + slope (units - low)."""
-    read, write = (
-        (each - slope * piece.low) * flag + slope * part
-        for each, slope in zip(at_low, slopes, strict=True)
-    )
+    sides = zip(bandwidth(item, piece.low), bandwidth(item, piece.high), strict=True)
+    lines = [(low, (high - low) / max(1, piece.high - piece.low)) for low, high in sides]
+    read, write = ((low - slope * piece.low) * flag + slope * part for low, slope in lines)
     return read, write
-
-
-def _degraded_line(
-    item: Storage, piece: Segment
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(Read, write) at the start of a piece with units down, and the slopes from there."""
-    low, high = degraded(item, piece.low), degraded(item, piece.high)
-    span = max(1, piece.high - piece.low)
-    return low, ((high[0] - low[0]) / span, (high[1] - low[1]) / span)
-
-
-def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """Largest (read, write) bandwidth within a number of units, bursts included, GB/s."""
-    burst = item.burst_nameplate_gb_per_s * units
-    if not item.segments:
-        return item.nameplate_read_gb_per_s * units, max(
-            item.nameplate_write_gb_per_s * units, burst
-        )
-    spans = [(piece, piece.high - piece.low) for piece in item.segments]
-    read = max(
-        max(p.read_at_low_gb_per_s, p.read_at_low_gb_per_s + p.read_slope_gb_per_s * n)
-        for p, n in spans
-    )
-    write = max(
-        max(p.write_at_low_gb_per_s, p.write_at_low_gb_per_s + p.write_slope_gb_per_s * n)
-        for p, n in spans
-    )
-    return read, max(write, burst)
