@@ -88,13 +88,13 @@ Texts = list[str] | None
 ProblemFile = Annotated[Path, _argument("Problem file (YAML).")]
 _SET = "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes."
 Settings = Annotated[Texts, _option(_SET, "--set", metavar="PATH=VALUE")]
-Scenario = Annotated[Text, _option("Apply a named scenario of the problem file.")]
+Scenario = Annotated[Text, _option("Apply a named scenario of the problem file.", metavar="NAME")]
 AsJson = Annotated[bool, _option("Print JSON on standard output.", "--json")]
 Full = Annotated[bool, _option("Show everything: all tables and notes.", "--full")]
 Quiet = Annotated[bool, _option("Print no messages.", "--quiet", "-q")]
 Output = Annotated[Path, _output(".")]
 StudyOutput = Annotated[Path | None, _output("write no files")]
-_GAPS = "2e-6; of sweep 0.1 %, of a grid up to 500 rows 2e-6"
+_GAPS = "2e-6; in sweep 0.1 %, but for a grid up to 500 rows 2e-6"
 Gap = Annotated[
     Text, _option("Largest MIP gap to prove, as a share or in percent.", show_default=_GAPS)
 ]
@@ -203,7 +203,9 @@ def check(
     problem: Annotated[Path | None, _argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
-    schema: Annotated[Text, _option("Print a JSON Schema: problem, ...", metavar="KIND")] = None,
+    schema: Annotated[
+        Text, _option("Print the JSON Schema of: problem, plan.", metavar="KIND")
+    ] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -230,7 +232,9 @@ def size(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    gpus: Annotated[int | None, _option("Number of GPUs.", min=1, max=10_000_000)] = None,
+    gpus: Annotated[
+        int | None, _option("Number of GPUs; without it the most that fit.", min=1, max=10_000_000)
+    ] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -246,9 +250,11 @@ def explain(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    why_not: Annotated[Texts, _option("Explain why it is not bought.", metavar="ITEM")] = None,
-    weight: Annotated[Texts, _option("No plan: cost to relax.", metavar="PATH=NUMBER")] = None,
-    keep: Annotated[Texts, _option("No plan: a limit to keep.", metavar="PATH")] = None,
+    why_not: Annotated[Texts, _option("Explain why an item is not bought.", metavar="ITEM")] = None,
+    weight: Annotated[
+        Texts, _option("No plan: cost to relax a limit.", metavar="PATH=NUMBER")
+    ] = None,
+    keep: Annotated[Texts, _option("No plan: a limit that stays.", metavar="PATH")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -288,18 +294,23 @@ def sweep(
     problem: ProblemFile,
     mode: Annotated[
         Mode,
-        _option("All combinations; useful work by an axis; input by input; or random draws."),
+        _option(
+            "grid: all combinations; frontier: useful work against an axis; tornado: one input "
+            "at a time; uncertain: random draws."
+        ),
     ] = "grid",
     vary: Annotated[Texts, _option(_VARY, metavar="PATH=VALUES")] = None,
-    scenarios: Annotated[Text, _option("grid: a CSV file; or names.", metavar="FILE")] = None,
-    against: Annotated[Texts, _option("frontier: storage, cost, power.", metavar="AXIS")] = None,
-    points: Annotated[int, _option("frontier: most points.")] = 50,
-    samples: Annotated[int, _option("uncertain: draws.")] = 256,
+    scenarios: Annotated[
+        Text, _option("grid: a CSV file, or names in the problem.", metavar="FILE")
+    ] = None,
+    against: Annotated[Texts, _option("frontier: storage, cost or power.", metavar="AXIS")] = None,
+    points: Annotated[int, _option("frontier: maximum number of points.")] = 50,
+    samples: Annotated[int, _option("uncertain: number of draws.")] = 256,
     seed: Annotated[int, _option("uncertain: seed of the draws.")] = 1,
     indices: Annotated[bool, _option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
-    output: Annotated[Path | None, _output("of a grid ., otherwise write no files")] = None,
+    output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
     as_json: AsJson = False,
     full: Full = False,
     gap: Gap = None,
@@ -354,9 +365,9 @@ def _frontiers(problem: Path, axes: Iterable[Any], **solving: Any) -> tuple[Any,
 def compare(
     files: Annotated[list[Path], _argument("Plans, problems, workbooks; the baseline first.")],
     by_rules: Annotated[
-        bool, _option("Storage by the job and by vendors' rules.", "--rules")
+        bool, _option("Storage sized by the job and by vendors' rules.", "--rules")
     ] = False,
-    near: Annotated[Text, _option("Plans near the optimum: '1 %'.", metavar="SHARE")] = None,
+    near: Annotated[Text, _option("List plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     output: StudyOutput = None,
@@ -386,7 +397,7 @@ def compare(
 def verify(
     ctx: typer.Context,
     plan: Annotated[Path, _argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
-    solve_again: Annotated[bool, _option("Prove the bound anew.", "--solve/--no-solve")] = True,
+    solve_again: Annotated[bool, _option("Prove the bound again.", "--solve/--no-solve")] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -465,7 +476,9 @@ def catalog(
         ),
     ] = None,
     check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
-    prices: Annotated[list[Path] | None, _option("Price book.", metavar="BOOK")] = None,
+    prices: Annotated[
+        list[Path] | None, _option("Price book: file or shipped name.", metavar="BOOK")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
@@ -486,26 +499,26 @@ def characterize(
     time: Annotated[Text, _column("Column of times; DATE+TIME for two columns.")] = None,
     write: Annotated[Text, _column("Column of writes.")] = None,
     read: Annotated[Text, _column("Column of reads.")] = None,
-    cluster: Annotated[Text, _option("Column of the clusters' names.", metavar="COLUMN")] = None,
+    cluster: Annotated[Text, _option("Column of cluster names.", metavar="COLUMN")] = None,
     sum_: Annotated[bool, _option("Add up columns (--write 'ost*') and rows.", "--sum")] = False,
     unit: Annotated[Text, _option("Unit: GB/s, MiB/s, B.", show_default="as named")] = None,
     decimal: Annotated[Text, _option("Decimal mark, . or ,.", metavar="MARK")] = None,
     time_format: TimeFormat = None,
     read_as: Annotated[
         Literal["rate", "bytes", "counter"] | None,
-        _option("Bandwidth, bytes per sample or counters."),
+        _option("Values are bandwidth, bytes per sample or counters."),
     ] = None,
     stamp: Annotated[
-        Literal["start", "end"], _option("A time is the start or the end of its sample.")
+        Literal["start", "end"], _option("Times are of the start or the end of samples.")
     ] = "start",
     window: Annotated[
         Text, _option("Averaging window of samples: '5 min'.", metavar="TIME")
     ] = None,
     jobs: Annotated[Path | None, _option("Table: job, cluster, gpus, parameters.")] = None,
-    problem: Annotated[Path | None, _option("Problem to calibrate by a job.")] = None,
+    problem: Annotated[Path | None, _option("Problem to calibrate by a job found.")] = None,
     job: Annotated[Text, _option("Job to calibrate by.", show_default="largest writer")] = None,
     gpus: Annotated[int | None, _option("GPUs of the job.")] = None,
-    nameplate: Annotated[Text, _option("Of the storage.", metavar="WRITE[,READ]")] = None,
+    nameplate: Annotated[Text, _option("Bandwidth of the storage.", metavar="WRITE[,READ]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,

@@ -56,15 +56,6 @@ MOST_FINDINGS = 20
 """Maximum findings printed."""
 
 
-def listed(findings: Sequence[Finding]) -> list[str]:
-    """A line for each of the first findings, and how many more; of many, errors first."""
-    ordered = list(findings)
-    if len(ordered) > MOST_FINDINGS:
-        ordered.sort(key=lambda finding: finding.severity != "error")
-    lines = [f"{finding.severity}: {finding.text()}" for finding in ordered[:MOST_FINDINGS]]
-    return [*lines, *more(findings)]
-
-
 def more(findings: Sequence[Finding]) -> list[str]:
     """The line with the number of findings not printed, if any."""
     left = len(findings) - MOST_FINDINGS

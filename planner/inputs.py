@@ -117,15 +117,13 @@ class Inputs:
 
     def where(self, dotted: str) -> str | None:
         """``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
-        return self.once(("where", dotted), None, lambda: self._place(steps_of(dotted)))
-
-    def _place(self, path: DataPath) -> str | None:
-        if self.document is None:
+        path, document = steps_of(dotted), self.document
+        if document is None:
             return None
-        origin = self.document.origin(path)
-        if origin is not None or path not in self.document.lines:
+        origin = document.origin(path)
+        if origin is not None or path not in document.lines:
             return origin
-        return f"{self.problem_file}:{self.document.lines[path]}"
+        return f"{self.problem_file}:{document.lines[path]}"
 
     @cached_property
     def problem_file(self) -> str:
@@ -221,20 +219,18 @@ def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
     return [(path, name, category) for path, name, category in found if name is not None]
 
 
-def _link_parts(item: Item | None) -> set[str]:
-    """Cables and transceivers of the links of a switch."""
-    ports = item.switch.ports if item is not None and item.switch is not None else ()
-    links = [link for group in ports for link in (group.link, *group.forms) if link is not None]
-    ends = [end for link in links for end in (link.switch_end, link.system_end) if end is not None]
-    return {link.cable for link in links} | {end.item for end in ends}
-
-
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
     """The error of an impossible companion, at the place in the problem that asks for it."""
     text, document = f"'{item_id}' comes with this plan, but {message}", inputs.document
-    named = list(reversed(named_items(inputs)))
+    paths = dict[str, str]()
     items = {item.id: item for item in inputs.items}
-    paths = {part: path for path, name, _ in named for part in _link_parts(items.get(name))}
+    named = list(reversed(named_items(inputs)))
+    for path, name, _ in named:  # cables and transceivers of the links of a switch
+        switch = items[name].switch if name in items else None
+        groups = switch.ports if switch is not None else ()
+        for link in filter(None, (each for group in groups for each in (group.link, *group.forms))):
+            ends = [end.item for end in (link.switch_end, link.system_end) if end is not None]
+            paths |= dict.fromkeys((link.cable, *ends), path)
     paths |= {name: f"extras.{name}" for name in inputs.problem.extras}
     paths |= {name: path for path, name, _ in named}
     steps = steps_of(paths.get(item_id, "network"))

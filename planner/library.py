@@ -45,7 +45,6 @@ from planner.schema.analysis import (
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
-from planner.size import size_report
 from planner.terminal import Progress, ignore, interrupt_handled
 
 if TYPE_CHECKING:
@@ -110,7 +109,6 @@ def solve(
     *,
     solver: Solver = "highs",
     save_model: Path | None = None,
-    explain_none: bool = True,
     **solving: Unpack[Solving],
 ) -> Plan:
     """The best plan of a problem, verified, with its inputs as in the plan file.
@@ -118,10 +116,9 @@ def solve(
     Args:
         solver: solver of the integer program, the proof.
         save_model: file for the integer program, as MPS or LP.
-        explain_none: without a plan, find the conflicting limits, which takes longer.
     """
     request = request_of(problem, solver=solver, **solving)
-    options = request.running(explain=explain_none, save_model=save_model)
+    options = request.running(save_model=save_model)
     plan = api.solve_with(request.inputs, options, read_back=not request.models)
     return carrying(plan, inputs_to_text(request.inputs))
 
@@ -169,6 +166,8 @@ def size(
     Args:
         gpus: number of GPUs; by default the most that the site can hold.
     """
+    from planner.size_report import size_report
+
     return size_report(load(problem, settings=settings, scenario=scenario), gpus)
 
 
@@ -261,24 +260,16 @@ def frontier(
     return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
 
 
-def tornado(
-    problem: ProblemSource,
-    vary: Settings = (),
-    *,
-    by: float | str = "20 %",
-    **solving: Unpack[Solving],
-) -> Tornado:
+def tornado(problem: ProblemSource, vary: Settings = (), **solving: Unpack[Solving]) -> Tornado:
     """The effect of each input, low and high, on the best plan, the largest first.
 
     Args:
         vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
-        by: step of inputs without ends, as a share.
     """
     from planner.analysis.tornado import study
 
     request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    options, to_either_side = request.each(), share("--by", by)
-    return study(request.inputs, texts, options, by=to_either_side, progress=request.progress)
+    return study(request.inputs, texts, request.each(), by=0.2, progress=request.progress)
 
 
 def uncertain(

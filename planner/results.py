@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime, time
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -26,9 +26,7 @@ from planner.errors import Finding, InputError, StoppedError
 from planner.loader.prices import today
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, restated, restated_columns
-from planner.report.page import ShownStudy, fragment, plan_sections, report
 from planner.report.screen import show
-from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
 from planner.report.views import plan as plan_view
 from planner.report.words import clean, listed
 from planner.schema import Prices, Record
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from planner.analysis.verification import PlanFile
+    from planner.report.page import ShownStudy
     from planner.workbook.book import Book
 
 EXIT_CODES = {
@@ -88,33 +87,16 @@ class View(NamedTuple):
     table: str = ""
 
 
-def _always(_: object) -> str:
-    return "optimal"
+_PLAN = View("plan", plan_view.no_plan, table="lines")
 
 
-def _worst(statuses: Collection[str]) -> str:
-    return next((name for name in ("failed", "no_solution", "feasible") if name in statuses), "")
-
-
-def _sides_ended(found: Comparison) -> str:
-    planned = any(side.status in ("optimal", "feasible") for side in found.sides)
-    return "optimal" if planned else "infeasible"
-
-
-def _rules_ended(found: RulesTable) -> str:
-    return next((row.status or "infeasible" for row in found.rows if row.own), "optimal")
-
-
-def _audit_ended(found: Audit) -> str:
-    return "infeasible" if found.breaches or found.edited is None else "optimal"
-
-
-def _verification_ended(found: Verification) -> str:
-    return "infeasible" if found.result == "fails" else "optimal"
+def _ended_if(holds: object) -> str:
+    return "optimal" if holds else "infeasible"
 
 
 def _sweep_ended(found: Sweep) -> str:
-    return _worst([name for name, count in found.statuses.items() if count]) or "optimal"
+    worst = ("failed", "no_solution", "feasible")
+    return next((name for name in worst if found.statuses.get(name)), "optimal")
 
 
 def _tornado_ended(found: Tornado) -> str:
@@ -122,38 +104,66 @@ def _tornado_ended(found: Tornado) -> str:
     return "failed" if "failed" in ends else found.status
 
 
-def _uncertain_ended(found: Uncertain) -> str:
-    return "failed" if found.statuses.get("failed") else found.status
+@cache
+def views() -> dict[type[Any], View]:
+    """The view of every kind of record; imported here, since solving shows plans alone."""
+    from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
 
-
-VIEWS: dict[type[Any], View] = {
-    Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
-    RulesTable: View("rules", comparison.rules, None, _rules_ended),
-    Alternatives: View("alternatives", comparison.alternatives),
-    Audit: View("audit", checks.audit, None, _audit_ended),
-    Verification: View("verification", checks.verification, None, _verification_ended),
-    Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
-    Sweep: View("sweep", sweep.view, sweep.charts, _sweep_ended, "table"),
-    Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
-    Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _tornado_ended),
-    Uncertain: View("uncertain", sensitivity.uncertain, None, _uncertain_ended, "outcomes"),
-    Bids: View("bids", comparison.bids, table="bids"),
-    Characterization: View(
-        "characterization",
-        telemetry.view,
-        None,
-        lambda found: "optimal" if found.jobs else "no_solution",
-        "jobs",
-    ),
-    Simulation: View("simulation", checks.simulation, None, _always),
-    SizeReport: View("size", checks.size, None, _always, "rules"),
-    Plan: View("plan", plan_view.no_plan, table="lines"),
-}
+    return {
+        Comparison: View(
+            "comparison",
+            comparison.view,
+            ended=lambda found: _ended_if(
+                {s.status for s in found.sides} & {"optimal", "feasible"}
+            ),
+            table="figures",
+        ),
+        RulesTable: View(
+            "rules",
+            comparison.rules,
+            ended=lambda found: next(
+                (r.status or "infeasible" for r in found.rows if r.own), "optimal"
+            ),
+        ),
+        Alternatives: View("alternatives", comparison.alternatives),
+        Audit: View(
+            "audit",
+            checks.audit,
+            ended=lambda found: _ended_if(found.edited and not found.breaches),
+        ),
+        Verification: View(
+            "verification",
+            checks.verification,
+            ended=lambda found: _ended_if(found.result != "fails"),
+        ),
+        Explanation: View("explanation", explain.view, ended=lambda found: found.plan.status),
+        Sweep: View("sweep", sweep.view, sweep.charts, _sweep_ended, "table"),
+        Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
+        Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _tornado_ended),
+        Uncertain: View(
+            "uncertain",
+            sensitivity.uncertain,
+            ended=lambda found: "failed" if found.statuses.get("failed") else found.status,
+            table="outcomes",
+        ),
+        Bids: View("bids", comparison.bids, table="bids"),
+        Characterization: View(
+            "characterization",
+            telemetry.view,
+            ended=lambda found: "optimal" if found.jobs else "no_solution",
+            table="jobs",
+        ),
+        Simulation: View("simulation", checks.simulation, ended=lambda _: "optimal"),
+        SizeReport: View("size", checks.size, ended=lambda _: "optimal", table="rules"),
+    }
 
 
 def view_of(record: object) -> View:
     """The view of a record."""
-    return next(VIEWS[kind] for kind in type(record).__mro__ if kind in VIEWS)
+    if isinstance(record, Plan):
+        return _PLAN
+    known = views()
+    return next(known[kind] for kind in type(record).__mro__ if kind in known)
 
 
 def as_json(record: Any) -> str:
@@ -205,6 +215,8 @@ def text(result: Any, *, full: bool = False, styled: bool = False, **options: An
 
 def html(result: Any) -> str:
     """A result as a page of a notebook: title, tables, charts; no script."""
+    from planner.report.page import fragment, plan_sections
+
     if isinstance(result, Plan):
         title = plan_view.headline(result)
         blocks = [each for _, _, part in plan_sections(restated(result)) for each in part]
@@ -212,18 +224,15 @@ def html(result: Any) -> str:
         blocks = blocks_of(result)
         title = next((each.text for each in blocks if isinstance(each, Heading)), "")
         blocks = [each for each in blocks if not isinstance(each, Heading)]
-    head = f"<h3>{escape(clean(title, limit=None))}</h3>"
-    return "\n".join([head, fragment(blocks), *map(_picture, charts_of(result))])
+    found = [f"<h3>{escape(clean(title, limit=None))}</h3>", fragment(blocks)]
+    for chart in charts_of(result):
+        if chart.panels:
+            from planner.report.picture import png
 
-
-def _picture(chart: Any) -> str:
-    from planner.report.picture import png
-
-    if not chart.panels:
-        return ""
-    data = base64.b64encode(png(chart)).decode()
-    words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
-    return f'<img alt="{words}" src="data:image/png;base64,{data}" width="800">'
+            data = base64.b64encode(png(chart)).decode()
+            words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
+            found.append(f'<img alt="{words}" src="data:image/png;base64,{data}" width="800">')
+    return "\n".join(found)
 
 
 def frame(result: Any, part: str = "") -> pd.DataFrame:
@@ -389,6 +398,7 @@ def created_today() -> datetime:
 
 def write_files(target: Target, *records: Any) -> None:
     """Write JSON, pictures, page and workbook of the records of one study."""
+    from planner.report.page import report
     from planner.workbook import tables
 
     contents, sheets = dict[Path, bytes](), list[Any]()
@@ -416,12 +426,13 @@ def write_files(target: Target, *records: Any) -> None:
 def _sweep_files(record: Any, file: Callable[[str], Path]) -> dict[Path, bytes]:
     """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
     from planner.report.exports import write_files as write_rows
+    from planner.report.views.sweep import page
 
     tables = file("sweep.parquet"), file("sweep.csv")
     write_rows(*tables, record.columns, record.types, record.table)
     stated, beside = _in_currency(record, MOST_ROWS)
     try:
-        return {file("sweep.html"): sweep.page(stated, beside["rows"], record.start)}
+        return {file("sweep.html"): page(stated, beside["rows"], record.start)}
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return {}
@@ -452,6 +463,8 @@ def _add_sheets(record: Any, book: Book) -> None:
 
 def shown_study(record: Any) -> ShownStudy:
     """A record with its blocks and charts, for a page."""
+    from planner.report.page import ShownStudy
+
     return ShownStudy(tuple(blocks_of(record)), tuple(charts_of(record)))
 
 
@@ -530,6 +543,8 @@ def write_plan(
 
 def plan_page(plan: Plan, edition: Edition) -> bytes:
     """The page of a plan in an edition."""
+    from planner.report.page import report
+
     shown = for_audience(plan, edition.audience, edition.prices)
     return report(shown.problem, shown, ()).encode()
 

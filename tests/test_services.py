@@ -113,7 +113,7 @@ def test_what_is_owned_is_not_freighted_and_spares_are_left_out() -> None:
 def test_a_percentage_stays_within_a_budget() -> None:
     request = served("hardware", "2")
     request.more["objective"] = {"maximize": "gpus"}
-    request.more.pop("targets")
+    request.job.pop("gpus")
     request.more["budget"] = {"capex": "224400 USD"}
     assert line_of(solved(request), "gpu").quantity == 2
     request.more["budget"] = {"capex": "224399 USD"}

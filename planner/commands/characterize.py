@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
-from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Inputs
+from planner.errors import Finding, InputError, suggest
 from planner.library import File
 from planner.loader import load
 from planner.results import draw
@@ -17,7 +16,7 @@ from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
-    from planner.schema.telemetry import Calibration, JobFound
+    from planner.schema.telemetry import JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
 _OF_JOBS = ("jobs.yaml", "overrides.yaml")
@@ -79,6 +78,7 @@ def characterize(
     from planner.analysis.fleet import add_storage, read_jobs, study_fleet
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
+    from planner.telemetry.jobs import calibration
 
     files = [Path(each) for each in traces]
     if not files:
@@ -86,10 +86,11 @@ def characterize(
     window_s = None if window is None else seconds("--window", window)
     options = ReadOptions(**reading, window_s=window_s)
     rows = None if jobs is None else read_jobs(Path(jobs))
-    known = {"--job": job, "--gpus": gpus, "--nameplate": nameplate}
     inputs = None if problem is None else load(Path(problem))
-    if inputs is None:
-        _refuse_idle(known)
+    given = {"--job": job, "--gpus": gpus, "--nameplate": nameplate}
+    if inputs is None and (idle := [option for option, value in given.items() if value]):
+        message = f"{', '.join(idle)}: only to calibrate a problem, and none is given"
+        raise InputError(Finding("option", message, fix="add --problem PROBLEM.yaml"))
     done: list[str] = []
 
     def seen(cluster: ClusterTrace) -> None:
@@ -104,54 +105,32 @@ def characterize(
             study = add_storage(study, inputs, progress)
         record = record.model_copy(update={"study": study})
     elif inputs is not None and record.jobs:
-        calibrated = _calibration(record, inputs, known)
-        record = record.model_copy(update={"calibration": calibrated})
+        chosen, count = (
+            _job_named(record.jobs, job),
+            None if gpus is None else whole("--gpus", gpus),
+        )
+        texts = filter(None, map(str.strip, (nameplate or "").split(",")))
+        rates = [bandwidth("--nameplate", each) for each in texts]
+        made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
+        record = record.model_copy(update={"calibration": made})
     if output is not None:
         _write(record, found, Path(output), files[0])
     return record
 
 
-def _refuse_idle(known: Mapping[str, object]) -> None:
-    """Refuse figures that serve to calibrate a problem only."""
-    for option, value in known.items():
-        if value:
-            message = f"{option} serves to calibrate a problem, and none is given"
-            raise InputError(Finding("option", message, fix="add --problem PROBLEM.yaml"))
-
-
-def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, object]) -> (
-    Calibration
-):  # fmt: skip
-    from planner.telemetry.jobs import calibration
-
-    job, gpus = _chosen(record.jobs, given["--job"]), given["--gpus"]
-    count = None if gpus is None else whole("--gpus", int(str(gpus)))
-    rates = [
-        bandwidth("--nameplate", each.strip())
-        for each in str(given["--nameplate"] or "").split(",")
-        if each.strip()
-    ]
-    return calibration(job, inputs.problem, inputs.problem_file, count, *rates[:2])
-
-
-def _chosen(jobs: Sequence[JobFound], name: object = None) -> JobFound:
+def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
     """The job of a name, or the one that wrote most."""
     if name is None:
         return max(jobs, key=lambda one: one.size_gb.value * one.checkpoints)
-    names = [job.name for job in jobs]
-    if name not in names:
-        fix = did_you_mean(str(name), names) or f"its jobs: {', '.join(names[:9])}"
-        message = f"the trace shows no job '{name}'"
+    found = next((job for job in jobs if job.name == name), None)
+    if found is None:
+        names = [job.name for job in jobs]
+        message, fix = f"the trace shows no job '{name}'", suggest(name, names[:99], "its jobs")
         raise InputError(Finding("option", message, path="--job", fix=fix))
-    return jobs[names.index(str(name))]
+    return found
 
 
-def _write(
-    record: Characterization,
-    found: Characterized,
-    folder: Path,
-    trace: Path,
-) -> None:
+def _write(record: Characterization, found: Characterized, folder: Path, trace: Path) -> None:
     from planner.report.views import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")

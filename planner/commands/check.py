@@ -16,7 +16,7 @@ from planner import shipped
 from planner.analysis.request import one_of
 from planner.case import resolve
 from planner.case.resolve import why_not_wanted
-from planner.errors import Finding, InputError, did_you_mean, listed
+from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader import load_with_findings, scenario_names
@@ -47,24 +47,31 @@ def report_findings(
     as_json: bool,
     full: bool = False,
 ) -> tuple[str, bool]:
-    """All errors and a page of the other findings (``full``: all), and whether one is an error."""
+    """A page of the findings on a problem (``full``: all), and whether one is an error."""
     items, findings = _findings(path, settings, scenario)
     if scenario is None and not any(map(_is_error, findings)):
         for name in scenario_names(path):
             more = filter(_is_error, _findings(path, settings, name)[1])
             findings += [replace(f, message=f"scenario {name}: {f.message}") for f in more]
+    valid = f"{path}: valid; {items} catalog items"
+    return _listed(findings, valid, f"{path}: ", as_json=as_json, full=full)
+
+
+def _listed(
+    findings: list[Finding], valid: str, start: str = "", *, as_json: bool, full: bool = True
+) -> tuple[str, bool]:
+    """Findings as lines, errors first, or as JSON; and whether one is an error."""
     wrong = [finding for finding in findings if _is_error(finding)]
+    ordered = [*wrong, *(finding for finding in findings if not _is_error(finding))]
     if as_json:
-        return json.dumps([asdict(finding) for finding in findings], indent=2), bool(wrong)
-    rest = listed([finding for finding in findings if not _is_error(finding)])
-    shown = rest if full else rest[:_MOST_SHOWN]
-    lines = [*listed(wrong), *shown]
-    if len(shown) < len(rest):
-        lines.append(f"{len(rest) - len(shown)} more with --full")
-    warnings = _count(len(findings) - len(wrong), "warning")
-    state = _count(len(wrong), "error") if wrong else f"valid; {items} catalog items"
-    lines.append(f"{path}: {state}{', ' if wrong else '; '}{warnings}")
-    return "\n".join(lines), bool(wrong)
+        return json.dumps([asdict(finding) for finding in ordered], indent=2), bool(wrong)
+    lines = [f"{each.severity}: {each.text()}" for each in ordered]
+    left = 0 if full else max(0, len(lines) - _MOST_SHOWN)
+    lines = [*lines[: len(lines) - left], *([f"{left} more with --full"] if left else [])]
+    errors, warnings = len(wrong), len(findings) - len(wrong)
+    state = f"{start}{errors} error{'s' * (errors != 1)}" if wrong else valid
+    counted = f"{warnings} warning{'s' * (warnings != 1)}"
+    return "\n".join([*lines, f"{state}{', ' if wrong else '; '}{counted}"]), bool(wrong)
 
 
 def _is_error(finding: Finding) -> bool:
@@ -105,10 +112,6 @@ def _doubts(inputs: Inputs) -> Iterator[Finding]:
             f"{rate:.3g} failures per GPU and day, published are {FAILURES[0]:g} to {FAILURES[1]:g}"
         )
         yield Finding("implausible", text, path=job_path("failures"), severity="warning")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # Catalogs: the list of items, items in full, findings.
@@ -266,15 +269,9 @@ def check_catalogs(
         findings = [*_of_figures(catalogs, prices), *_of_prices(catalogs, prices, today())]
     except InputError as error:
         findings, catalogs = list(error.findings), Catalogs()
-    findings.sort(key=lambda each: each.severity != "error")
-    faulty = any(map(_is_error, findings))
-    if as_json:
-        return json.dumps([asdict(found) for found in findings], indent=2), faulty
-    lines = listed(findings)
-    if not faulty:
-        count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
-        lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
-    return "\n".join(lines), faulty
+    count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
+    valid = f"valid: {len(catalogs.items)} items, {count} figures, each with its source"
+    return _listed(findings, valid, as_json=as_json)
 
 
 def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
@@ -342,16 +339,14 @@ def _with_plain_names(schema: dict[str, Any]) -> dict[str, Any]:
                 waiting.append(parts[name])
     generic = [name for name in names if "__" in name]
     plain = {name: f"Figure{number}" for number, name in enumerate(generic, start=1)}
-    text = re.sub(
-        r'"#/\$defs/([^"]+)"',
-        lambda ref: f'"#/$defs/{plain.get(ref[1], ref[1])}"',
-        json.dumps(schema),
+    named: dict[str, Any] = json.loads(
+        re.sub(
+            r'"(#/\$defs/)?(\w+__\w*)"',
+            lambda found: f'"{found[1] or ""}{plain.get(found[2], found[2])}"',
+            json.dumps(schema),
+        )
     )
-    named = json.loads(text)
-    if parts:
-        renamed = {plain.get(name, name): part for name, part in named["$defs"].items()}
-        named["$defs"] = dict(sorted(renamed.items()))
-    return dict(named)
+    return named | ({"$defs": dict(sorted(named["$defs"].items()))} if parts else {})
 
 
 def _build_parts(model: type[Model]) -> None:
@@ -364,7 +359,7 @@ def _build_parts(model: type[Model]) -> None:
 def _schemas() -> dict[str, type[BaseModel]]:
     """The records by their name, imported when a schema is asked for."""
     from planner.portfolio.schema import Portfolio, PortfolioPlan
-    from planner.results import VIEWS
+    from planner.results import views
     from planner.schema.bill import Bill, Quote, QuoteMap
     from planner.schema.catalog import Catalog
     from planner.schema.plan import Plan
@@ -380,5 +375,5 @@ def _schemas() -> dict[str, type[BaseModel]]:
         "bill": Bill,
         "quote": Quote,
         "quote-map": QuoteMap,
-        **{view.name: record for record, view in VIEWS.items()},
+        **{view.name: record for record, view in views().items()},
     }

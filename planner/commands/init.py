@@ -84,8 +84,6 @@ QUESTIONS = {
     "vendors": Question("vendors that may sell; without it any", "DDN,VAST"),
     "own": Question("units owned, repeatable", "nvidia_dgx_h100=8"),
 }
-_DEFAULTS = {key: each.default for key, each in QUESTIONS.items() if each.default}
-_NEEDED = {key: each.example for key, each in QUESTIONS.items() if each.needed}
 _LIKE_THIS = "for example planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'"
 
 
@@ -117,36 +115,14 @@ def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
     return (examples[0] if examples else None), given
 
 
-def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
-    """Write a complete problem file of the answers; return its path.
-
-    Raises:
-        InputError: an answer is missing or wrong, nothing on offer fits it, or the file exists.
-    """
-    missing = [key for key in _NEEDED if not answers.get(key)]
-    given = {key: text for key, text in answers.items() if text}
-    for key, text in given.items():
-        _check(key, text)
-    if missing:
-        message = f"not given: {', '.join(missing)}"
-        raise InputError(Finding("missing", message, fix=_LIKE_THIS))
-    target, text = _problem(given, folder, force=force)
-    write_all({target: text.encode()})
-    return target
-
-
 def write_example(name: str, folder: Path, *, force: bool) -> Path:
     """Write a shipped problem with its own catalogs into a folder; return its path.
 
     Raises:
         InputError: no such example, or the file exists.
     """
-    name = name.removesuffix(".yaml")
-    source = example(name)
-    target = folder / f"{name}.yaml"
-    if target.exists() and not force:
-        fix = "choose another folder with -o, or --force to replace it"
-        raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
+    source = example(name.removesuffix(".yaml"))
+    target = _free(folder / source.name, force)
     text = source.read_text("utf-8")
     contents = {target: source.read_bytes()}
     for own in sorted((source.parent / "catalogs").glob("*.yaml")):
@@ -156,14 +132,55 @@ def write_example(name: str, folder: Path, *, force: bool) -> Path:
     return target
 
 
-# Answers.
+def _free(target: Path, force: bool) -> Path:
+    """A file that is not there, or may be replaced."""
+    if target.exists() and not force:
+        fix = "choose another name or folder (-o), or --force to replace it"
+        raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
+    return target
+
+
+# A problem of answers.
+
+
+def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
+    """Write a complete problem file of the answers; return its path.
+
+    Raises:
+        InputError: an answer is missing or wrong, nothing on offer fits it, or the file exists.
+    """
+    given = {key: text for key, text in answers.items() if text}
+    for key, text in given.items():
+        _check(key, text)
+    if missing := [key for key, each in QUESTIONS.items() if each.needed and key not in given]:
+        message = f"not given: {', '.join(missing)}"
+        raise InputError(Finding("missing", message, fix=_LIKE_THIS))
+    values = {key: each.default for key, each in QUESTIONS.items() if each.default} | given
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", values["name"]).strip("-.")
+    if not 0 < len(stem) <= _LONGEST_NAME:
+        fix = f"use letters and digits, {_LONGEST_NAME} at most"
+        raise _wrong("name", f"no file can be named {values['name'][:_LONGEST_NAME]!r}", fix)
+    target = _free(folder / f"{stem}.yaml", force)
+    owned = _owned(values.get("own", ""))
+    fields = _fields(values) | {"owned": owned}
+    everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
+    inputs = from_data(everything, path=target)
+    offers = _offers(inputs, values.get("vendors", ""), owned)
+    systems = [item for item in offers if item.category == "gpu_system"]
+    # The MFU of types without a published rate, from those with one.
+    shares, mfu = [share for item in inputs.items for share in _rates(item, inputs)], ""
+    if shares:
+        mfu = f"assumed_mfu: {100 * median(shares):.0f} %   # median of the measured types"
+        mfu = f"# {mfu}" if all(_rates(item, inputs) for item in systems) else mfu
+    fields |= {"systems": [item.id for item in systems], "mfu": mfu}
+    families = sorted({str(item.family) for item in offers if item.category == "storage"})
+    write_all({target: _text(fields | {"families": families}).encode()})
+    return target
 
 
 def _check(key: str, text: str) -> None:
     """Refuse an answer of another kind; the loader reads the others with the file."""
     kind = QUESTIONS[key].kind
-    if not text:
-        raise _wrong(key, f"an answer is needed; for example {QUESTIONS[key].example}")
     if isinstance(kind, units.Dimension):
         try:
             value = units.parse(text, kind)
@@ -179,14 +196,6 @@ def _check(key: str, text: str) -> None:
         raise _wrong(key, f"expected a number from 1 to 10, found {text!r}")
 
 
-def _file_stem(text: str) -> str:
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
-    if not 0 < len(stem) <= _LONGEST_NAME:
-        fix = f"use letters and digits, {_LONGEST_NAME} at most"
-        raise _wrong("name", f"no file can be named {text[:_LONGEST_NAME]!r}", fix)
-    return stem
-
-
 def _owned(text: str) -> dict[str, int]:
     """Units owned by item."""
     owned: dict[str, int] = {}
@@ -197,30 +206,6 @@ def _owned(text: str) -> dict[str, int]:
             raise _wrong("own", message, "for example nvidia_dgx_h100=8")
         owned[match[1]] = owned.get(match[1], 0) + int(match[2])
     return owned
-
-
-def _problem(answers: Answers, folder: Path, *, force: bool) -> tuple[Path, str]:
-    """The file and the text of the problem of some answers, the needed ones at least.
-
-    Raises:
-        InputError: an answer is wrong, nothing on offer fits it, or the file exists.
-    """
-    values = {**_DEFAULTS, **answers}
-    target = folder / f"{_file_stem(values['name'])}.yaml"
-    if target.exists() and not force:
-        fix = "choose another name or folder (-o), or --force to replace it"
-        raise _wrong("name", f"{target} is there already", fix)
-    owned = _owned(values.get("own", ""))
-    fields = _fields(values) | {"owned": owned}
-    everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
-    inputs = from_data(everything, path=target)
-    offers = _offers(inputs, values.get("vendors", ""), owned)
-    systems = [item for item in offers if item.category == "gpu_system"]
-    return target, _text(fields | {
-        "systems": [item.id for item in systems],
-        "families": sorted({str(item.family) for item in offers if item.category == "storage"}),
-        "mfu": _assumed_mfu(inputs, systems),
-    })  # fmt: skip
 
 
 def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item]:
@@ -237,23 +222,19 @@ def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item
         and missing_price_or_figure(item, inputs) is None
         and not item.is_bulk
     ]
-    sellers = sorted({item.vendor for item in offers})
-    named: set[str] = set()
+    sellers, named = sorted({item.vendor for item in offers}), set[str]()
     for part in filter(None, map(str.strip, vendors.split(","))):
         found = {name for name in sellers if name.casefold().startswith(part.casefold())}
         if not found:
             raise _wrong("vendors", f"nobody is called '{part}'", suggest(part, sellers, "known"))
         named |= found
-    liquid = inputs.problem.site.cooling.cdu is not None
-
-    def is_usual(item: Item) -> bool:
-        fits = liquid or item.consumes.liquid_share is None
-        known = item.vendor == "NVIDIA" and _rates(item, inputs)
-        return item.category == "storage" or (fits and bool(item.vendor in named or known))
-
-    chosen = [inputs.item(name) for name in owned]
+    liquid, chosen = inputs.problem.site.cooling.cdu is not None, [*map(inputs.item, owned)]
     for category in ("gpu_system", "storage"):
-        here = [item for item in offers if item.category == category and is_usual(item)]
+        here = [item for item in offers if item.category == category]
+        if category == "gpu_system":
+            fitting = [i for i in here if liquid or i.consumes.liquid_share is None]
+            here = [i for i in fitting if i.vendor in named or i.vendor == "NVIDIA"]
+            here = [i for i in here if i.vendor in named or _rates(i, inputs)]
         only = {item.vendor for item in here} & named
         chosen += [item for item in here if not only or item.vendor in only]
     if {"gpu_system", "storage"} - {item.category for item in chosen}:
@@ -270,15 +251,6 @@ def _rates(item: Item, inputs: Inputs) -> list[float]:
     wanted = (training.model, precision)
     rows = [row for row in item.achieved if (row.model, row.precision) == wanted]
     return [row.rate_tflops / peak for row in rows] if peak else []
-
-
-def _assumed_mfu(inputs: Inputs, systems: Sequence[Item]) -> str:
-    """The line of the MFU of types without a published rate, from those with one."""
-    shares = [share for item in inputs.items for share in _rates(item, inputs)]
-    if not shares:
-        return ""
-    line = f"assumed_mfu: {100 * median(shares):.0f} %   # median of the measured types"
-    return f"# {line}" if all(_rates(item, inputs) for item in systems) else line
 
 
 # The file.

@@ -79,11 +79,40 @@ def load_catalogs(files: list[Path]) -> Catalogs:
         catalog = validated(Catalog, document)
         result.names.append(catalog.catalog)
         result.digests.append(document.digest)
-        _add(result, catalog, document)
+        result.sources[document.file] = catalog.sources
+        for index, family in enumerate(catalog.families):
+            place = document.place(("families", index))
+            if family.id in result.families:
+                raise _used_twice(family.id, result.places[family.id], place, "families")
+            result.families[family.id], result.places[family.id] = family, place
+        for index, item in enumerate(catalog.items):
+            result.items[item.id] = item
+            result.places[item.id] = document.place(("items", index))
     for name, (_, chain) in resolved.items():
         result.sources[name] = _sources(chain, written, result)
     _cross_check(result, written)
     return result
+
+
+def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
+    wrong: list[Finding] = []
+    for name, item in result.items.items():
+        for message, fix, part in check_item(
+            item, result.sources[name], result.items, result.families
+        ):
+            place = written[name].place(*steps_of(part))
+            wrong.append(Finding("catalog", message, *place, name, fix))
+    for name, family in result.families.items():
+        place = result.places[name]
+        for message, fix, _ in check_family(family, result.sources[place[0]], result.items):
+            wrong.append(Finding("catalog", message, *place, name, fix))
+    if wrong:
+        raise InputError(wrong)
+
+
+def _used_twice(name: str, first: FileLine, place: FileLine, path: str) -> InputError:
+    message = f"the id '{name}' is used twice (first in {first[0]}:{first[1]})"
+    return InputError(Finding("duplicate-id", message, *place, path, "rename one of them"))
 
 
 def _is_item(item: Any) -> bool:
@@ -101,10 +130,8 @@ def _written_items(documents: list[Document]) -> dict[str, _Written]:
             here = _Written(item, document, index)
             first = found.setdefault(item["id"], here)
             if first is not here:
-                file, line = first.place()
-                message = f"the id '{item['id']}' is used twice (first in {file}:{line})"
-                path, fix = f"items.{index}.id", "rename one of them"
-                raise InputError(Finding("duplicate-id", message, *here.place(), path, fix))
+                path = f"items.{index}.id"
+                raise _used_twice(item["id"], first.place(), here.place(), path)
     return found
 
 
@@ -154,37 +181,6 @@ def _sources(
                 place, fix = result.places[chain[-1]], f"rename it in {file}"
                 raise InputError(Finding("source-clash", message, *place, chain[-1], fix))
     return merged
-
-
-def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
-    result.sources[document.file] = catalog.sources
-    for index, family in enumerate(catalog.families):
-        place = document.place(("families", index))
-        if family.id in result.families:
-            file, line = result.places[family.id]
-            message = f"the family '{family.id}' is defined twice (first in {file}:{line})"
-            raise InputError(Finding("duplicate-id", message, *place, fix="rename one of them"))
-        result.families[family.id] = family
-        result.places[family.id] = place
-    for index, item in enumerate(catalog.items):
-        result.items[item.id] = item
-        result.places[item.id] = document.place(("items", index))
-
-
-def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
-    wrong: list[Finding] = []
-    for name, item in result.items.items():
-        for message, fix, part in check_item(
-            item, result.sources[name], result.items, result.families
-        ):
-            place = written[name].place(*steps_of(part))
-            wrong.append(Finding("catalog", message, *place, name, fix))
-    for name, family in result.families.items():
-        place = result.places[name]
-        for message, fix, _ in check_family(family, result.sources[place[0]], result.items):
-            wrong.append(Finding("catalog", message, *place, name, fix))
-    if wrong:
-        raise InputError(wrong)
 
 
 # Rules beyond the schema.

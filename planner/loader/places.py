@@ -40,21 +40,23 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     """
     changes = tuple(changes)
     new = applied(inputs, changes, recorded=recorded)
-    findings = _field_faults(new) or _catalog_faults(changes, new) or check_problem(new)
-    if wrong := [_blamed(f, changes) for f in findings if f.severity == "error"]:
+    data = new.problem.model_dump(exclude_unset=True, by_alias=True)
+    try:  # rules between the fields
+        Problem.model_validate(data, context=CANONICAL)
+        findings = _catalog_faults(changes, new) or check_problem(new)
+    except ValidationError as error:
+        document = replace(new.document or Document("", {}), data=data)
+        findings = documents.findings(error, document, Problem)
+    wrong = [finding for finding in findings if finding.severity == "error"]
+    for at, finding in enumerate(wrong):  # at the changes that caused it, instead of at a line
+        path = f"{finding.path}."
+        own = ((f"{change.path}.", change.setting) for change in changes)
+        about = [setting for p, setting in own if p.startswith(path) or path.startswith(p)]
+        if about:
+            wrong[at] = replace(finding, file=f"with {clip(', '.join(about), 160)}", line=None)
+    if wrong:
         raise InputError(wrong)
     return replace(new, warnings=tuple(f"{f.path}: {f.message}" for f in findings))
-
-
-def _field_faults(inputs: Inputs) -> list[Finding]:
-    """Findings of the rules between the fields of a problem."""
-    data = inputs.problem.model_dump(exclude_unset=True, by_alias=True)
-    try:
-        Problem.model_validate(data, context=CANONICAL)
-    except ValidationError as error:
-        document = inputs.document or Document("", {})
-        return documents.findings(error, replace(document, data=data), Problem)
-    return []
 
 
 def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding]:
@@ -70,16 +72,6 @@ def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding
         for message, fix, part in faults:
             found.append(Finding("catalog", message, path=f"{CATALOG}.{name}.{part}", fix=fix))
     return found
-
-
-def _blamed(finding: Finding, changes: tuple[Change, ...]) -> Finding:
-    """A finding at the changes that caused it, if any did, instead of at a line."""
-    path = f"{finding.path}."
-    about = [c for c in changes if f"{c.path}.".startswith(path) or path.startswith(f"{c.path}.")]
-    if not about:
-        return finding
-    text = clip(", ".join(change.setting for change in about), 160)
-    return replace(finding, file=f"with {text}", line=None)
 
 
 # The type of a place.

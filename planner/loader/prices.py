@@ -12,6 +12,7 @@ from __future__ import annotations
 import calendar
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
@@ -76,12 +77,16 @@ def load_prices(files: list[Path], items: Items, rates: Rates = NO_RATES) -> Pri
     Raises:
         InputError: a book is wrong, or a price cannot be built.
     """
-    documents = [read(path, "price book") for path in dict.fromkeys(files)]
-    result = Prices(digests=[each.digest for each in documents])
-    layers: dict[str, list[Entry]] = {}
-    books = [(document, validated(PriceBook, document, rates)) for document in documents]
-    for document, book in books:
-        _add_book(result, document, book)
+    result, layers = Prices(), dict[str, list[Entry]]()
+    for path in dict.fromkeys(files):
+        document = read(path, "price book")
+        book = validated(PriceBook, document, rates)
+        result.digests.append(document.digest)
+        result.names.append(book.price_book)
+        result.discounts += book.discounts
+        result.rates |= book.rates
+        result.rate_sources |= {name: dict(book.sources) for name in book.rates}
+        _check_sources(document, book)
         for name, price in book.prices.items():
             ranged = price if price.parts else with_range(price, book.ranges)
             place = document.place(("prices", name))
@@ -90,10 +95,13 @@ def load_prices(files: list[Path], items: Items, rates: Rates = NO_RATES) -> Pri
     wrong: list[Finding] = []
     for name, (*below, top) in layers.items():
         try:
-            last = _built(top, name, items, result)
-            if last is None:
+            if (last := _built(top, name, items, result)) is None:
                 continue
-            lower = [_built_if_possible(entry, name, items, result) for entry in below]
+            lower = list[Entry]()
+            for entry in below:  # of an overridden price only terms are kept
+                with suppress(InputError):
+                    entry = _built(entry, name, items, result) or entry
+                lower.append(entry)
             result.entries[name] = reduce(_over, [*lower, last])
         except InputError as error:
             wrong += error.findings
@@ -102,11 +110,7 @@ def load_prices(files: list[Path], items: Items, rates: Rates = NO_RATES) -> Pri
     return result
 
 
-def _add_book(result: Prices, document: Document, book: PriceBook) -> None:
-    result.names.append(book.price_book)
-    result.discounts += book.discounts
-    result.rates |= book.rates
-    result.rate_sources |= {name: dict(book.sources) for name in book.rates}
+def _check_sources(document: Document, book: PriceBook) -> None:
     cited = [(f"rates.{name}", rate.source) for name, rate in book.rates.items()]
     for name, price in book.prices.items():
         own = (None if price.parts else price.source), price.support_source
@@ -145,16 +149,7 @@ def _built(entry: Entry, name: str, items: Items, known: Prices) -> Entry | None
         fix = "state it in the catalog, or give list, date, source and confidence"
         raise InputError(Finding("rate", f"'{name}': {error}", *place, fix)) from None
     main = next(rate for rate in used if known.rates[rate].source == whole.source)
-    sources = {**entry.sources, **known.rate_sources[main]}
-    return entry._replace(price=whole, sources=sources)
-
-
-def _built_if_possible(entry: Entry, name: str, items: Items, known: Prices) -> Entry:
-    """An overridden price, of which only terms are kept: as it is where it cannot be built."""
-    try:
-        return _built(entry, name, items, known) or entry
-    except InputError:
-        return entry
+    return entry._replace(price=whole, sources={**entry.sources, **known.rate_sources[main]})
 
 
 def _build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rate]) -> Price:
@@ -171,7 +166,12 @@ def _build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rat
     once = [(rate, amount) for rate, amount in sized if rate.every == "once"]
     yearly = [(rate, amount) for rate, amount in sized if rate.every == "year"]
     main = max(once or yearly, key=lambda pair: pair[0].usd * pair[1])[0]
-    built = "built of " + ", ".join(_text_of_part(*pair) for pair in sized)
+    units = {"unit": "", "raw_tb": " TB", "usable_tb": " TB usable", "used_tb": " TB"}
+    built = "built of " + ", ".join(
+        f"{amount:,.6g}{units[rate.per]} {rate.label} at {rate.usd:,.6g} USD "
+        f"({rate.usd * amount:,.0f} USD{' a year' if rate.every == 'year' else ''})"
+        for rate, amount in sized
+    )
     values: dict[str, object] = {
         "date": min((rate.date for rate, _ in sized), key=latest_day),
         "source": main.source,
@@ -205,13 +205,6 @@ def raw_tb(item: Item, items: Items, flash: MediaType | None = None) -> float:
     own = sum(m.raw_tb for m in item.media if flash is None or m.type == flash)
     parts = ((items[p.id], p.quantity) for p in item.components if p.id in items)
     return own + sum(count * raw_tb(part, items, flash) for part, count in parts)
-
-
-def _text_of_part(rate: Rate, amount: float) -> str:
-    unit = {"unit": "", "raw_tb": " TB", "usable_tb": " TB usable", "used_tb": " TB"}[rate.per]
-    often = " a year" if rate.every == "year" else ""
-    whole = rate.usd * amount
-    return f"{amount:,.6g}{unit} {rate.label} at {rate.usd:,.6g} USD ({whole:,.0f} USD{often})"
 
 
 def with_range(price: Price, ranges: Mapping[Confidence, float]) -> Price:

@@ -72,7 +72,7 @@ def test_calibration(trace: Path, small: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--gpus", "8"], "--gpus serves to calibrate a problem, and none is given"),
+        (["--gpus", "8"], "--gpus: only to calibrate a problem, and none is given"),
         (["--problem", "{small}", "--job", "hall-2"], "the trace shows no job 'hall-2'; did you"),
         (["--problem", "{small}", "--gpus", "0"], "--gpus 0 must be 1 or more"),
         (["--problem", "{small}", "--nameplate", "5"], "'5' has no unit"),

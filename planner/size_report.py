@@ -144,6 +144,13 @@ def _cluster(
     writers = systems
     if job.one_replica_writes and replica is not None:
         writers = min(systems, way.systems_for(replica))
+    rate = inputs.problem.job.failure_rate
+    failures = "given in the problem"
+    if rate is None and item.gpu.failures_per_day is not None:
+        failures = f"the catalog's figure for {item.product}"
+    elif not isinstance(rate, float):
+        preset = FAILURES_PER_GPU_DAY[rate or DEFAULT_FAILURES]
+        failures = f"{preset.name}: {preset.meaning}; {preset.source}"
     reason = "the most that power, racks, budgets and counts, each alone, allow"
     if asked_gpus is not None:
         above = most != UNLIMITED_UNITS and asked_gpus > held
@@ -160,19 +167,9 @@ def _cluster(
         client_write_gb_per_s=writers * system.client_write_gb_per_s,
         client_read_gb_per_s=systems * system.client_read_gb_per_s,
         failures_per_gpu_day=way.failures_per_gpu_day,
-        failures_reason=_failures_reason(inputs, system.id),
+        failures_reason=failures,
         mtti_s=mtti_s(way.failures_per_gpu_day, gpus),
     )
-
-
-def _failures_reason(inputs: Inputs, sku: str) -> str:
-    given = inputs.problem.job.failure_rate
-    if given is None and inputs.item(sku).gpu.failures_per_day is not None:
-        return f"the catalog's figure for {inputs.item(sku).product}"
-    if isinstance(given, float):
-        return "given in the problem"
-    preset = FAILURES_PER_GPU_DAY[given or DEFAULT_FAILURES]
-    return f"{preset.name}: {preset.meaning}; {preset.source}"
 
 
 # The checkpoint and its restore.
@@ -474,25 +471,20 @@ def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
 
 def _notes(sizing: Sizing, modes: tuple[ModeReport, ...]) -> Iterator[str]:
     job, cluster = sizing.job, sizing.cluster
-    if cluster.gpus < job.gpus_min:
-        yield f"the problem asks for at least {job.gpus_min:,} GPUs"
-    if job.gpus_max is not None and cluster.gpus > job.gpus_max:
-        yield f"the problem allows at most {job.gpus_max:,} GPUs in use"
+    if not job.gpus_min <= cluster.gpus <= (job.gpus_max or cluster.gpus):
+        yield f"the problem has other limits of GPUs in use than {cluster.gpus:,}"
     if not sizing.read_demand_gb_per_s:
         yield (
             "nothing asks for read bandwidth (no restore.max_time, no ingest); for goodput under "
             "the job's law, reading is taken to be as fast as writing"
         )
-    writes = [mode.rows[0].write_demand_gb_per_s or 0.0 for mode in modes]
+    write = max(mode.rows[0].write_demand_gb_per_s or 0.0 for mode in modes)
     for verb, demand, most in (
         ("reading", sizing.read_demand_gb_per_s, cluster.client_read_gb_per_s),
-        *(("writing", write, cluster.client_write_gb_per_s) for write in writes),
+        ("writing", write, cluster.client_write_gb_per_s),
     ):
         if demand > most:
-            yield (
-                f"the job's law asks for {verb} {demand:,.0f} GB/s, more than the {most:,.0f} GB/s "
-                "that its GPU systems can move before any client's factor"
-            )
+            yield f"{verb} needs {demand:,.0f} GB/s, the GPU systems move at most {most:,.0f} GB/s"
     for mode in modes:
         if mode.rows[0].running is None:
             yield f"the stall of {job.stall_s:g} s fills the interval of {mode.interval_s:g} s"
