@@ -206,10 +206,12 @@ class Kernel:
         if ways is not None and ways.ndim > 1 and self.case.rewired:
             ways = self._deciding(ways)
         for system, joined in zip(self.case.rewired, self._joined, strict=True):
-            here = system.fabrics[0] if ways is None else joined[ways]
-            for fabric in system.fabrics:
-                counts[row] = np.where(here == fabric, counts[self.index[system.id]], 0.0)
-                row += 1
+            units = counts[self.index[system.id]]
+            if units.any():
+                here = system.fabrics[0] if ways is None else joined[ways]
+                for number, fabric in enumerate(system.fabrics):
+                    counts[row + number] = np.where(here == fabric, units, 0.0)
+            row += len(system.fabrics)
 
     def _deciding(self, ways: Places) -> Places:
         """The way of each set that names its compute fabric, else the first."""
