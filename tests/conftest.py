@@ -50,7 +50,7 @@ LONGEST = (
 )  # fmt: skip
 """Files that take longest: begun first, so that no process is left with one at the end."""
 SEARCHED_ANEW = {
-    "test_cli.py", "test_exactness.py", "test_local_level.py", "test_terminal.py",
+    "test_cli.py", "test_exactness.py", "test_terminal.py",
     "test_properties.py", "test_time_and_work.py",
 }  # fmt: skip
 """Files that change what searches, watch it, or ask whether it does the same twice."""

@@ -101,48 +101,6 @@ def test_help_loads_nothing_heavy() -> None:
     assert not HEAVY & loaded
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("nonsense",), "No such command 'nonsense'"),
-        (("solve",), "Missing argument"),
-        (("quote", "import", "a.csv"), "see planner quote import --help"),
-        (("solve", HALL, "--nonsense"), "No such option"),
-        (("solve", HALL, "--solver", "gurobi"), "'gurobi' is not one of 'highs', 'cbc'"),
-        (("solve", HALL, "--gap", "0"), "--gap 0 must lie between 0 and 1"),
-        (("solve", HALL, "--gap", "1"), "--gap 1 must lie between 0 and 1"),
-        (("solve", HALL, "--gap", "little"), "cannot read 'little'"),
-        (("solve", HALL, "-o", "out/bom.xlsx"), "give its folder, 'out'"),
-        (("explain", HALL, "-o", "why.JSON"), "'why.JSON' is named like a file"),
-        (("characterize", "log.csv", "-o", "found.csv"), "'found.csv' is named like a file"),
-        (("solve", HALL, "--time-limit", "5"), "'5' has no unit"),
-        (("solve", HALL, "--time-limit", "0 s"), "must be more than 0"),
-        (("solve", HALL, "--set", "site.pue"), "not PATH=VALUE"),
-        (("solve", HALL, "--set", "site.peu=2"), "unknown key 'peu'; did you mean 'pue'"),
-        (("solve", HALL, "--scenario", "half_pwer"), "did you mean 'half_power'"),
-        (("solve", "missing.yaml"), "missing.yaml: no such problem file"),
-        (("check", HALL, "--scenario", "x"), "no scenario 'x'"),
-        (("size", HALL, "--gpus", "0"), "Invalid value for '--gpus'"),
-        (("check", "--schema", "plans"), "--schema 'plans' is not known"),
-        (("check",), "Missing argument 'PROBLEM'"),
-        (("init", "11MW"), "no example named '11MW'"),
-        (("catalog", "ddn_ai400"), "did you mean 'ddn_ai400x3' or 'ddn_ai400x2'"),
-        (("catalog", "missing.yaml"), "missing.yaml: no such catalog"),
-    ],
-    ids=lambda value: " ".join(value[:4]).replace(HALL, "HALL") if isinstance(value, tuple) else "",
-)
-def test_bad_usage_is_one_line_and_exit_code_2(
-    run: Runner, arguments: tuple[str, ...], words: str, tmp_path: Path
-) -> None:
-    ran = run(*arguments)
-    text = ran.err or ran.out  # what `check` finds is its result
-    assert ran.code == 2
-    assert words in text
-    assert len(ran.err.splitlines()) <= 1
-    assert "Traceback" not in text
-    assert list(tmp_path.iterdir()) == []
-
-
 # Solve.
 
 

@@ -15,7 +15,7 @@ from planner.schema.analysis import Explanation, Marginal
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
 from tests.report.hostile import TEXTS, lay_out
-from tests.world.commands import Ran, once, ran
+from tests.world.commands import once, ran
 from tests.world.solved import solve
 
 PROBLEMS = {
@@ -146,34 +146,3 @@ def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
     assert here.source != there.source
     screen = once("explain", small, "--scenario", "half_power").out
     assert screen.startswith("Why this plan: Small hall, scenario half_power\n")
-
-
-# Wrong usage.
-
-WEIGHT, KEEP, WHY_NOT = "--weight", "--keep", "--why-not"
-USAGE = [
-    (WEIGHT, "budget.capx=2", "no limit 'budget.capx'", "'budget.capex'"),
-    (WEIGHT, "budget.capex", "'budget.capex' is no weight", "PATH=NUMBER"),
-    (WEIGHT, "budget.capex=0", "'budget.capex=0' is no weight", "above 0"),
-    (WEIGHT, "budget.capex=nan", "'budget.capex=nan' is no weight", "above 0"),
-    (KEEP, "budget.capx", "no limit 'budget.capx'", "'budget.capex'"),
-    (WHY_NOT, "quick_stor", "quick_stor", "quick_store"),
-]
-
-
-def line_of(done: Ran) -> str:
-    assert (done.code, done.out) == (2, ""), done
-    assert done.err.count("\n") == 1
-    assert done.err.startswith("planner: ")
-    return done.err
-
-
-@pytest.mark.exhaustive(keep=8)
-@pytest.mark.parametrize(("option", "value", "wrong", "right"), USAGE)
-def test_wrong_usage_is_one_line(
-    option: str, value: str, wrong: str, right: str, small: str, tmp_path: Path
-) -> None:
-    said = line_of(ran("explain", small, option, value, "-o", str(tmp_path / "out")))
-    assert wrong in said
-    assert right in said
-    assert not (tmp_path / "out").exists()

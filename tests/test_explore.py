@@ -218,6 +218,14 @@ def test_the_curve_passes_through_the_plan(url):
     assert len(found["points"]) >= 3
 
 
+def test_the_page_has_every_colour_of_a_chart():
+    """Charts take the colours of the page by name, so that they are right by night, too."""
+    from planner.report.picture import _OF_THE_PAGE
+
+    page = files("planner.explore").joinpath("page.html").read_text("utf-8")
+    assert [name for name in _OF_THE_PAGE.values() if f"--{name}: " not in page] == []
+
+
 def test_a_port_in_use_is_named():
     with closing(explore.listen(0)) as taken, pytest.raises(InputError, match="--port"):
         explore.listen(taken.getsockname()[1])

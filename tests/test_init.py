@@ -85,44 +85,6 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
     assert pipeline_of(parameters) == stages
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (
-            ("power=3 MW",),
-            "not given: racks, rack-power, model; for example planner init",
-        ),
-        (("power=3 apples",), "power: 'apples' in '3 apples' is not a unit"),
-        (("10MW", "power=3 MW"), "an example (10MW) is copied as it is"),
-        ((*ASKED, "own=nvidia_dgx_h100"), "own: 'nvidia_dgx_h100' is no item with a number"),
-        ((*ASKED, "own=nvidia_dgx_h10=2"), "nvidia_dgx_h100"),
-        ((*ASKED, "model=405"), "'405' has no unit; write '405 B'"),
-        ((*ASKED, "tokens=15"), "'15' has no unit; write '15 T'"),
-        ((*ASKED, "vendors=Nobody"), "vendors: nobody is called 'Nobody'"),
-        ((*ASKED, "precision=int8"), "precision: 'int8' is none of bf16, fp8, nvfp4"),
-        ((*ASKED, "goal=most"), "no question 'goal'"),
-        ((*ASKED, "name=///"), "name: no file can be named '///'"),
-        ((*ASKED, "racks=0"), "racks: expected a whole number above 0"),
-        ((*ASKED, "racks=70B"), "racks: expected a whole number"),
-        ((*ASKED, "pue=0.9"), "pue: expected a number from 1 to 10"),
-        ((*ASKED, "rack-power=45 RU"), "rack-power: 'RU' in '45 RU'"),
-        ((*ASKED, "budget=60"), "budget: '60' has no unit"),
-        ((*ASKED, "cooling=oil"), "cooling: 'oil' is none of air, liquid"),
-        ((*ASKED, "own=nvidia_dgx_h100=99999999999"), "at most 10,000,000"),
-        ((*ASKED, "own=H100=8"), "'H100' is not well formed"),
-        (("pwer=3 MW",), "no question 'pwer'; did you mean 'power'?"),
-    ],
-)
-def test_wrong_answers(run: Runner, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
-    said = run("init", *arguments)
-    assert said.code == 2
-    assert says in said.err
-    assert ".draft" not in said.err
-    assert len(said.err.splitlines()) == 1
-    assert run("init", *arguments, "-o", "new").code == 2
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     path = write_problem(LEAST, tmp_path, force=False)
     with pytest.raises(InputError, match="there already"):

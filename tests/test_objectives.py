@@ -53,7 +53,7 @@ def test_half_a_percent_saves_most_of_the_storage() -> None:
     shown = " ".join(whole(easy).split())
     saved = (strict.totals.capex_usd or 0.0) - (easy.totals.capex_usd or 0.0)
     assert f"less useful work saves {saved / 1e3:,.2f} kUSD" in shown
-    assert "none with objective.indifference: 0" in shown
+    assert "(objective.indifference: 0 for none)" in shown
     assert "% below the proven best of" in shown.split("Buy")[0]
     assert "saves" not in whole(strict)
     assert strict.status == "optimal"

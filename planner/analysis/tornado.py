@@ -205,7 +205,8 @@ class Field:
     def short_text(self, number: float) -> str:
         """A number as a problem file has it, in a unit that keeps it short."""
         if self.unit in _WRITTEN and not self.slot.whole:
-            return written(number, _WRITTEN[self.unit], self.money)
+            shown = float(f"{number:.4g}") if self.unit == "USD" else number
+            return written(shown, _WRITTEN[self.unit], self.money)
         return self.text(number)
 
     def read(self, text: str) -> Reading:

@@ -295,7 +295,7 @@ def _single_figures(plan: Plan) -> Figures:
 
 
 def _portfolio_page(plan: PortfolioPlan, before: PortfolioPlan) -> dict[str, Any]:
-    gap = "no bound" if plan.gap is None else f"gap {100 * plan.gap:.2g} %"
+    gap = "no bound" if plan.gap is None else f"gap {words.gap(plan.gap)}"
     late = plan.status == "limit"
     head = {"status": plan.status, "proving": late, "proof": f"{plan.status}, {gap}"}
     if not plan.runs:

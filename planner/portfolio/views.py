@@ -25,6 +25,7 @@ from planner.report.blocks import (
 )
 from planner.report.page import ShownStudy, fragment, report
 from planner.report.screen import show
+from planner.report.words import gap as relative_gap
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import V, constant, of
@@ -86,7 +87,7 @@ def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
 
 
 def _title(plan: PortfolioPlan) -> str:
-    gap = f", gap {100 * plan.gap:.2g} %" if plan.gap is not None else ""
+    gap = f", gap {relative_gap(plan.gap)}" if plan.gap is not None else ""
     return f"{plan.problem}: {plan.status}{gap}"
 
 
@@ -268,7 +269,7 @@ def _list(
 ) -> Panel:
     rows = tuple(number + ROW_MIDDLE for number in range(len(names)))
     starts, stops = ([*zip(*ends, strict=True)]) or ((), ())
-    bars = Bars("", rows, starts, stops, tuple(texts), tuple(texts))
+    bars = Bars("", rows, starts, stops, tuple(texts))
     return Panel(axis, Axis(""), (bars,), tuple(names))
 
 

@@ -200,12 +200,8 @@ class Table:
 
 # Charts: panels of layers on two axes.
 
-Tone = Literal["main", "second", "third", "quiet", "bad"]
+Tone = Literal["main", "second", "third"]
 """A colour; shape, dash or hatching always tell it apart, too."""
-
-Shape = Literal[
-    "circle", "diamond", "star", "square", "triangle", "down", "left", "right", "pentagon"
-]
 Gap = float | None
 """A coordinate; None breaks a line."""
 
@@ -230,39 +226,23 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points."""
+    """A line through points, or the points alone; ``style`` as Matplotlib has it."""
 
     name: str
     x: tuple[Gap, ...]
     y: tuple[Gap, ...]
     tone: Tone = "main"
-    dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Points:
-    """Plans or scenarios, each with a tooltip."""
-
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    hovers: tuple[str, ...]
-    tone: Tone = "main"
-    shape: Shape = "circle"
-    hollow: bool = False
-    size: float = 7.0
+    style: Literal["-", "--", "o", "o-"] = "-"
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A place that is named on the picture, above or below it."""
+    """A place that is named on the picture: a star with words above, a diamond with words below."""
 
     text: str
     x: float
     y: float
-    shape: Shape
-    tone: Tone = "second"
-    above: bool = True
+    shape: Literal["star", "diamond"]
 
 
 @dataclass(frozen=True)
@@ -273,7 +253,6 @@ class Bars:
     rows: tuple[float, ...]
     starts: tuple[float, ...]
     ends: tuple[float, ...]
-    hovers: tuple[str, ...]
     texts: tuple[str, ...] = ()
     tone: Tone = "main"
     hatched: bool = False
@@ -292,15 +271,6 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
-class ShadedRange:
-    """A range of x in which there is nothing to draw."""
-
-    name: str
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
 class Reference:
     """A straight line through the panel at a value of y, or of x where not ``across``."""
 
@@ -309,7 +279,7 @@ class Reference:
     across: bool = True
 
 
-Layer: TypeAlias = Line | Points | Mark | Bars | HeatMap | ShadedRange | Reference
+Layer: TypeAlias = Line | Mark | Bars | HeatMap | Reference
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _study(number: int, shown: ShownStudy) -> Section:
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
-    """The panels of a chart; values are tooltips of their markers and bars."""
+    """The panels of a chart."""
     from planner.report.picture import svg_element
 
     panels = []

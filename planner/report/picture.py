@@ -32,10 +32,7 @@ from planner.report.blocks import (
     Line,
     Mark,
     Panel,
-    Points,
     Reference,
-    ShadedRange,
-    Shape,
     Tone,
 )
 from planner.report.words import clean
@@ -46,27 +43,21 @@ TONES: dict[Tone, str] = {
     "main": "#0072B2",
     "second": "#D55E00",
     "third": "#007A5A",
-    "quiet": "#5F6B7A",
-    "bad": "#8A2B5B",
 }
-INK, MUTED, GRID, SHADE, CROSSES = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1", "#C3CAD3"
+INK, MUTED, GRID, SHADE = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1"
 _ON_LIGHT, _ON_DARK, _LIGHT_FROM = "#1F2932", "#FEFEFE", 0.55
 """Letters on a heat map, and the share of its scale from which they are dark: it is the same where
 a page is dark."""
 _MAP = ("#00224E", "#414D6B", "#7D7C78", "#BCAF6F", "#FEE838")
 """A scale whose lightness grows evenly (cividis)."""
-_SHAPES: dict[Shape, str] = {
-    "circle": "o",
-    "diamond": "D",
-    "star": "*",
-    "square": "s",
-    "triangle": "^",
-    "down": "v",
-    "left": "<",
-    "right": ">",
-    "pentagon": "p",
+_MARKS: dict[str, tuple[str, float, Tone]] = {
+    "star": ("*", 15, "second"),
+    "diamond": ("D", 9, "third"),
 }
-_HATCH, _CROSSED, _THICKNESS = "////", "xx", 0.34
+"""Sign, size and colour by the shape of a mark."""
+_FEW = 60
+"""Points up to which they are drawn large."""
+_HATCH, _THICKNESS = "////", 0.34
 _DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
 """Width of a picture, and of one of several panels on a page."""
 _LETTERS, _LABEL, _MOST_LETTERS = 118, 44, 240
@@ -75,8 +66,6 @@ _LINE_IN, _EDGE_IN, _PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 0.22, 0.18, 4.3, 2.
 _LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
 _LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
 """Share of the x axis beyond which the words of a mark are to its left."""
-_HOVER = "values-"
-"""Prefix of ids of layers with tooltips; their place in the panel follows."""
 _STYLE: Any = {
     "text.parse_math": False,
     "svg.hashsalt": "planner",
@@ -119,7 +108,7 @@ def svg_element(chart: Chart, panel: Panel, place: str) -> str:
         figure = _figure(alone, _FILE_IN if len(chart.panels) == 1 else _PART_IN)
         FigureCanvasSVG(figure)
         data = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()
-    return _embedded(data, panel, place)
+    return _embedded(data, place)
 
 
 @contextmanager
@@ -192,17 +181,11 @@ def _draw_panel(axes: Axes, panel: Panel, width_px: float) -> dict[str, Any]:
     """Draw a panel; return the handles of its legend by name."""
     handles: dict[str, Any] = {}
     marks = [layer for layer in panel.layers if isinstance(layer, Mark)]
-    for number, layer in enumerate(panel.layers):
-        if isinstance(layer, Mark):
-            continue
-        handle = _draw(layer, axes)
-        if isinstance(layer, Points):
-            handle.set_gid(f"{_HOVER}{number}")
-        elif isinstance(layer, Bars):
-            for count, bar in enumerate(axes.containers[-1]):
-                bar.set_gid(f"{_HOVER}{number}-{count}")
-        if name := _name(layer):
-            handles.setdefault(name, handle)
+    for layer in panel.layers:
+        if not isinstance(layer, Mark):
+            handle = _draw(layer, axes)
+            if name := _name(layer):
+                handles.setdefault(name, handle)
     _fit(axes, panel, width_px)
     for mark in marks:
         _draw(mark, axes)
@@ -215,13 +198,6 @@ def _draw(layer: Layer, axes: Axes) -> Any:
     raise TypeError(layer)
 
 
-@_draw.register(ShadedRange)
-def _draw_shade(layer: ShadedRange, axes: Axes) -> Any:
-    look: Any = {"facecolor": SHADE, "edgecolor": CROSSES, "hatch": _CROSSED}
-    axes.axvspan(layer.start, layer.end, linewidth=0, zorder=0, **look)
-    return Patch(**look)
-
-
 @_draw.register(Reference)
 def _draw_reference(layer: Reference, axes: Axes) -> Any:
     place = axes.axhline if layer.across else axes.axvline
@@ -231,25 +207,9 @@ def _draw_reference(layer: Reference, axes: Axes) -> Any:
 @_draw.register(Line)
 def _draw_line(layer: Line, axes: Axes) -> Any:
     x, y = ([math.nan if v is None else v for v in side] for side in (layer.x, layer.y))
-    style = "--" if layer.dashed else "-"
-    return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=1.8)[0]
-
-
-@_draw.register(Points)
-def _draw_points(layer: Points, axes: Axes) -> Any:
-    tone = TONES[layer.tone]
-    (handle,) = axes.plot(
-        layer.x,
-        layer.y,
-        _SHAPES[layer.shape],
-        color=tone,
-        markersize=layer.size * 0.8,
-        markerfacecolor="white" if layer.hollow else tone,
-        markeredgewidth=1.1,
-        zorder=3,
-        alpha=0.7 if layer.hollow and len(layer.x) > 200 else 1.0,
-    )
-    return handle
+    size = 5.0 if len(x) <= _FEW else 3.0
+    look: Any = {"color": TONES[layer.tone], "linewidth": 1.8, "markersize": size}
+    return axes.plot(x, y, layer.style, **look)[0]
 
 
 @_draw.register(Bars)
@@ -298,29 +258,23 @@ def _draw_heat_map(layer: HeatMap, axes: Axes) -> Any:
 @_draw.register(Mark)
 def _draw_mark(mark: Mark, axes: Axes) -> None:
     """Draw a mark with its words above or below, on the side where there is room."""
+    sign, size, tone = _MARKS[mark.shape]
+    above = mark.shape == "star"
     place: Any = axes.transLimits.transform(axes.transScale.transform((mark.x, mark.y)))
-    is_right = place[0] > (_LEFT_ABOVE if mark.above else _LEFT_BELOW)
-    axes.plot(
-        [mark.x],
-        [mark.y],
-        _SHAPES[mark.shape],
-        color=TONES[mark.tone],
-        markersize=15 if mark.shape == "star" else 9,
-        markeredgecolor="white",
-        markeredgewidth=1.2,
-        zorder=4,
-    )
+    is_right = place[0] > (_LEFT_ABOVE if above else _LEFT_BELOW)
+    look: Any = {"color": TONES[tone], "markersize": size, "markeredgecolor": "white"}
+    axes.plot([mark.x], [mark.y], sign, markeredgewidth=1.2, zorder=4, **look)
     if mark.text:
         axes.annotate(
             clean(mark.text),
             (mark.x, mark.y),
-            (-8 if is_right else 8, 10 if mark.above else -10),
+            (-8 if is_right else 8, 10 if above else -10),
             textcoords="offset points",
             ha="right" if is_right else "left",
-            va="bottom" if mark.above else "top",
+            va="bottom" if above else "top",
             fontsize=9,
             fontweight="bold",
-            color=TONES[mark.tone],
+            color=TONES[tone],
             zorder=5,
         )
 
@@ -394,21 +348,20 @@ def _tick(value: float) -> str:
 # A drawing within a page.
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_NAMES = {"ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE, "crosses": CROSSES}
+_NAMES = {"ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE}
 _OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items()}
 _OF_THE_PAGE["#ffffff"] = "paper"
 """Colours that a page has by name, because they differ where it is dark."""
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
-def _embedded(data: str, panel: Panel, place: str) -> str:
-    """Matplotlib's SVG for a page: its own ids, the page's colours, values as tooltips."""
+def _embedded(data: str, place: str) -> str:
+    """Matplotlib's SVG for a page: its own ids, the page's colours."""
     root = ElementTree.fromstring(data)
     ElementTree.register_namespace("", _SVG[1:-1])
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     for child in root.findall(f"{_SVG}metadata"):
         root.remove(child)
-    _add_tooltips(root, panel)
     for element in root.iter():
         for key, value in element.items():
             element.set(key, _NUMBER.sub(_shorter, value))
@@ -435,19 +388,3 @@ def _shorter(found: re.Match[str]) -> str:
 def _page_colour(colour: str) -> str:
     name = _OF_THE_PAGE.get(colour)
     return colour if name is None else f"var(--{name})"
-
-
-def _add_tooltips(root: ElementTree.Element, panel: Panel) -> None:
-    """Give each marker and each bar its text."""
-    groups = {each.get("id", ""): each for each in root.iter(f"{_SVG}g")}
-    for number, layer in enumerate(panel.layers):
-        if not isinstance(layer, Points | Bars):
-            continue
-        points = groups.get(f"{_HOVER}{number}")
-        shapes = [] if points is None else list(points.iter(f"{_SVG}use"))
-        names = [f"{_HOVER}{number}-{at}" for at in range(len(layer.hovers))]
-        bars = [groups[name] for name in names if name in groups]
-        for shape, text in zip(shapes or bars, layer.hovers, strict=False):
-            title = ElementTree.Element(f"{_SVG}title")
-            title.text = clean(text, limit=None)
-            shape.insert(0, title)

@@ -230,8 +230,8 @@ def _room(column: Column, least: int) -> int:
 
 
 def _groups(columns: Sequence[Column], least: int) -> Iterator[list[Column]]:
-    """Yield columns in groups that fit the width, each with the leading column of words."""
-    at = next((place for place, column in enumerate(columns) if column.words), 0)
+    """Yield columns in groups that fit the width, each with the first ones up to a name."""
+    at = next((place for place, column in enumerate(columns[:2]) if column.words), 0)
     lead = list(columns[: at + 1])
     group = list(lead)
     for column in columns[at + 1 :]:

@@ -1,15 +1,13 @@
 """Numbers, changes and lists as people read them; texts of users fit for files that others open.
 
-What reorders letters (U+202A to U+202E, U+2066 to U+2069) is stripped like control characters: a
-part number or an amount could read otherwise than it is. Marks of direction (U+200E, U+200F,
-U+061C) stay beside letters of Arabic or Hebrew, which need them.
+What reorders letters (U+200E, U+200F, U+061C, U+202A to U+202E, U+2066 to U+2069) is stripped like
+control characters: a part number or an amount could read otherwise than it is.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,9 +29,8 @@ _LINE_BREAK = re.compile("\r\n|[\r\u2028\u2029]")
 # Control characters (line feeds apart), what reorders text, lone surrogates and noncharacters: XML
 # refuses some of them, and UTF-8 the surrogates.
 _FORBIDDEN = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
-_MARKS = re.compile("[\u200e\u200f\u061c]")
 
 
 def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
@@ -46,20 +43,12 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
     if text.isascii() and text.isprintable() and (limit is None or len(text) <= limit):
         return text
     text = _FORBIDDEN.sub("", _LINE_BREAK.sub("\n", text).replace("\t", " "))
-    if _MARKS.search(text) and not _runs_to_the_left(text):
-        text = _MARKS.sub("", text)
     if limit is None or 2 * len(text) <= limit or _utf16_length(text) <= limit:
         return text
     kept = text[: limit - len(_CUT)]
     while _utf16_length(kept) > limit - len(_CUT):
         kept = kept[: -max(1, (_utf16_length(kept) - limit + len(_CUT)) // 2)]
     return kept + _CUT
-
-
-def _runs_to_the_left(text: str) -> bool:
-    """True if there are letters that are written from right to left."""
-    letters = _MARKS.sub("", text)
-    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in letters)
 
 
 def _utf16_length(text: str) -> int:

@@ -17,7 +17,6 @@ from planner.workbook.book import (
     COUNT,
     LABEL,
     SHARE,
-    VALUE,
     Allowed,
     Book,
     Fact,
@@ -71,16 +70,13 @@ class Performance(dict[str, V]):
         self.stores = [row for row in rows if row.line.section == "Storage"]
 
     def write(self) -> None:
-        """Write the inputs of the job, its operation and its lost time."""
+        """Write the inputs of the job and its operation."""
         title = " ".join(f"How the job {self.job.name} runs".split())
         self.sheet.head(title, "Yellow cells may be edited, everything follows.")
         self._part("Inputs", self._inputs(), self._training())
         self._part("GPUs and bandwidth", self._gpus(), self._bandwidth())
         self._part("Checkpoint and restore", self._checkpoint(), self._restore())
         self._part("Goodput", self._goodput(), self._work())
-        first = self.sheet.at + 1
-        self._part("Lost time (1 - goodput), by cause, as planned", self._losses())
-        self.sheet.bars(first, self.sheet.at - 2, VALUE)
 
     def _part(self, title: str, *rows: Iterable[Fact | Given]) -> None:
         self.sheet.heading(title)
@@ -250,10 +246,6 @@ class Performance(dict[str, V]):
             run = 6 * self["active_parameters_billion"] * self["tokens_trillion"] * 1e6 / 86400
             how = "6 x active parameters x tokens / useful work"
             yield Fact("days_to_train", run / self["useful_pflops"], how)
-
-    def _losses(self) -> Facts:
-        for name, share in self.job.losses.items():
-            yield Fact(f"loss.{name}", share, "as planned")
 
 
 def _rework(z: V) -> V:

@@ -31,7 +31,7 @@ from planner.schema.plan import CableSchedule, Line, Plan, RackGroup
 from planner.workbook.book import Book, Sheet, height
 from planner.workbook.live import if_, is_number, sum_
 
-_FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 48.0, 60
+_FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 60.0, 60
 _MOST_ROWS = 1_000_000
 """A sheet has a few more."""
 
@@ -301,7 +301,7 @@ def unpack(text: str) -> tuple[Plan, str, datetime]:
 
 def write_racks(book: Book, plan: Plan) -> None:
     """Write the sheet Racks & fabric: both stand as planned, as only a new plan can tell them."""
-    sheet = Sheet(book, RACKS, (30, 60, 10, 11, 11, 11, 12, 12, 15), landscape=True)
+    sheet = Sheet(book, RACKS, (30, 60, 10, 11, 11, 11, 12, 12, 18), landscape=True)
     under = "As planned: counts of switches, links and racks follow a new plan, not an edit here."
     sheet.head("Racks and fabric", under)
     names = {line.sku: product(line) for line in plan.lines}

@@ -15,7 +15,7 @@ from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.loader.places import checked
-from tests.analysis.rows import rows_of
+from tests.analysis.test_sweep_engine import rows_of
 from tests.world.files import BOOK, FILES, PROBLEM, changed
 
 POWER = "site.facility_power"

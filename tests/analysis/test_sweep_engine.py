@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from planner.analysis import sweep
 from planner.analysis import variants as solving
 from planner.analysis.request import SweepOptions
 from planner.analysis.sweep import Row
-from planner.analysis.variants import FIELDS, Scenario
+from planner.analysis.sweep import rows_of as made
+from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
 from planner.case import resolve
 from planner.case.resolve import limit_at, limits_of
 from planner.errors import InputError, VerificationError
@@ -27,7 +29,6 @@ from planner.plan import assemble
 from planner.plan.racks import rack_groups
 from planner.schema.plan import Plan, RackGroup
 from planner.verifier import confirms, verify
-from tests.analysis.rows import answers_of, rows_of
 from tests.optimizer.cases import everything_limited
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_hardware import figure
@@ -277,3 +278,23 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
     first, *_ = sweep.rows_of(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]
+
+
+# Rows of a sweep's table, in the order of their scenarios.
+
+
+def rows_of(
+    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions | None = None
+) -> list[Row]:
+    """Return the row of each scenario of a problem, solved in this process."""
+    found: dict[int, Row] = {}
+    how = replace(options or SweepOptions(), jobs=1)
+    solve_variants({"": inputs}, scenarios, how, made, found)
+    return [found[scenario.index] for scenario in scenarios]
+
+
+def answers_of(
+    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions
+) -> list[Answer]:
+    """Return the answer of each scenario of a problem, solved in this process."""
+    return answers(inputs, scenarios, replace(options, jobs=1))

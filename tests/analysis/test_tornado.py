@@ -142,26 +142,3 @@ def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     assert (last.high.status, last.high.objective, last.high.counts) == ("infeasible", None, {})
     assert last.high.reason == "no plan meets every limit"
     assert last.low.counts
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("site.it_power", "not PATH=LOW:HIGH"),
-        ("=1:2", "not PATH=LOW:HIGH"),
-        ("site.it_power=80 kW", "'80 kW' is not LOW:HIGH"),
-        ("site.it_power=80 kW:80 kW", "is not LOW:HIGH"),
-        ("site.it_power=1:2:3", "is not LOW:HIGH"),
-        ("site.it_pwer=x0.8:x1.2", "it_pwer"),
-        ("site.it_power=80 kg:90 kW", "80 kg"),
-        ("storage.rule=+-20%", "there is no number here"),
-        ("jobs.0.gpus.max=+-20%", "there is no number here"),
-        ("storage.fill_limit=50 %:150 %", "150"),
-    ],
-)
-def test_what_cannot_be_read_is_one_clear_line(option: str, said: str) -> None:
-    with pytest.raises(InputError) as refused:
-        study(hall(), (option,), EXACT)
-    assert said in str(refused.value)
-    assert "--vary" in str(refused.value)
-    assert "\n" not in str(refused.value)

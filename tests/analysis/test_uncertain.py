@@ -19,7 +19,6 @@ from planner.analysis.uncertain import study, unknowns, values_of
 from planner.analysis.variants import Answer, Scenario, answers
 from planner.api import Options, solve_with
 from planner.case import resolve
-from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.loader import load
 from planner.optimizer.objective import natural
@@ -59,40 +58,6 @@ def asked(
 ) -> Uncertain:
     inputs, plan = read(problem, *settings)
     return study(inputs, dists, EXACT, plan=plan, samples=samples)
-
-
-WRONG = [
-    ("", "not PATH=DISTRIBUTION; write for example"),
-    ("site.facility_pwer=uniform(1, 2)", "has no 'facility_pwer'; did you mean 'facility_power'"),
-    ("site.racks=unifrom(1, 2)", "no distribution 'unifrom'; did you mean 'uniform'"),
-    ("site.facility_power=8 MW", "'8 MW' is no distribution; write LOW..HIGH"),
-    ("site.facility_power=uniform(1 MW)", "has 1 values, not 2; write uniform(LOW, HIGH)"),
-    ("site.facility_power=uniform(1 MW, )", "has 1 values, not 2"),
-    ("site.facility_power=uniform(12 MW, 8 MW)", "12 MW, 8 MW do not rise from LOW to HIGH"),
-    ("site.facility_power=8 MW..8 MW", "do not rise from LOW to HIGH"),
-    ("site.facility_power=triangular(8 MW, 13 MW, 12 MW)", "do not rise from LOW to HIGH"),
-    ("site.facility_power=uniform(8 GB, 9 GB)", "'GB' in '8 GB' is not a unit of power"),
-    ("site.facility_power=8..12 MW", "'8' has no unit"),
-    ("site.facility_power=uniform(0 MW, 8 MW)", "0 kW is out of range: expected more than 0 kW"),
-    ("term.electricity=loguniform(0 USD/kWh, 1 USD/kWh)", "0 USD/kWh of a loguniform is not more"),
-    ("storage.delivered_fraction.write=uniform(0.5, 1.5)", "1.5 is out of range: expected at"),
-    ("budget.tco=uniform(x0.8, x1.2)", "there is no number here to take x0.8 of"),
-    ("prices.*.list=uniform(1 USD, 2 USD)", "1 USD is no factor of them; write for example"),
-    ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price 'gpu_bx'"),
-    ("jobs.0.failures=uniform(1, 2)", "'jobs.0.failures' takes no numbers; --mode grid takes"),
-    ("site.facility_power=normal(8 MW, 1 MW)", "no distribution 'normal'"),
-]
-
-
-@pytest.mark.parametrize(("dist", "said"), WRONG, ids=[dist for dist, _ in WRONG])
-def test_what_cannot_be_is_refused_in_one_line(small: str, dist: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        unknowns(read(small)[0], [dist])
-    text = str(caught.value)
-    assert said in text
-    assert text.startswith(f"--vary {dist[:40]}")
-    assert text.endswith("[dist]")
-    assert "\n" not in text
 
 
 def test_every_distribution_can_be_asked_for(small: str) -> None:

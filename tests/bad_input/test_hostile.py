@@ -163,40 +163,6 @@ def test_workbooks_that_would_not_fit(name: str, run: Runner, tmp_path: Path) ->
     assert said in answer.err
 
 
-NUMBERS = {
-    "jobs.0.checkpoint.max_overlap=1e-30": "at least 1e-06",
-    "jobs.0.checkpoint.max_overlap=-0.0": "at least 1e-06",
-    "jobs.0.failures={per_gpu_day: 1e-300}": "at least 1e-12",
-    "jobs.0.failures={per_gpu_day: 1e308}": "not a finite, sensible number",
-    "jobs.0.checkpoint.stall=1e-300 s": "0 or at least 1e-09 s",
-    "jobs.0.ingest_per_gpu=1e-12 GB/s": "0 or at least 1e-06 GB/s",
-    "jobs.0.dataset=5e-324 TB": "0 or at least 1e-09 TB",
-    "jobs.0.parallelism={tensor: 8, pipeline: 1, expert_parameters: 8.5}": "8.5 has no unit",
-    "site.pue=.inf": "not a finite, sensible number",
-    f"site.pue={'9' * 400}": "not a finite, sensible number",
-    "site.facility_power=1e-30 MW": "at least 1e-06 kW",
-    "site.facility_power=1e15 MW": "more than any cluster can have",
-    "budget.capex=nan USD": "cannot read 'nan USD'",
-    "budget.capex=1e18 USD": "more than any cluster can have",
-    "term={years: 1e-300, electricity: 1 USD/kWh}": "at least 1e-12",
-    "storage.fill_limit=1e-300": "at least 1e-06",
-    "storage.tolerate_down=-1": "at least 0",
-    "storage.tolerate_down=99999999999999999999999": "at most 10,000,000",
-    "targets.min_useful_gpus=1e-30": "at least 1e-12",
-    "site.rack_classes=null": "expected a mapping of keys to values, found nothing",
-    "jobs=null": "expected a list, found nothing",
-    "jobs.0=null": "expected a mapping of keys to values, found nothing",
-}
-
-
-@pytest.mark.parametrize("setting", NUMBERS, ids=lambda text: text[:50])
-def test_numbers_no_cluster_has(setting: str, run: Runner, tmp_path: Path) -> None:
-    lay_out_hall(tmp_path)
-    answer = run([*SOLVE.split(), "--set", setting])
-    assert answer.exit_code == 2, answer.err
-    assert NUMBERS[setting] in answer.err and answer.err.count("\n") == 1
-
-
 # Output that cannot be written: one clear line, and the folder as it was.
 
 

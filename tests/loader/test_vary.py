@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, read_document
-from planner.loader.axes import MOST, Axis, of_table, read_table, values
+from planner.loader.axes import Axis, of_table, read_table, values
 from planner.loader.places import checked
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed
@@ -71,54 +71,6 @@ def error_of(inputs: Inputs, option: str) -> str:
 )
 def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
     assert ", ".join(texts_of(inputs, f"{POWER}={spec}")) == texts
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("site.facility_power", "not PATH=VALUES; write for example --vary"),
-        ("site.facility_power=5MW:20MW", "'5MW:20MW' is neither a range nor a list; write LOW:HI"),
-        ("site.facility_power=a:b:c", "'a' is no number"),
-        ("site.facility_power=5MW,,6MW", "has an empty value"),
-        ("site.facility_power=1MW:2MW:1MW,5MW", "is a range and a list in one"),
-        ("site.facility_power=5MW:20MW:0MW", "has no two values; write LOW:HIGH:STEP"),
-        ("site.facility_power=5MW:20MW:16MW", "has no two values"),
-        ("site.facility_power=5MW:5MW:1MW", "has no two values"),
-        ("site.facility_power=5MW:6MW:lin:1", "has no two values"),
-        ("site.facility_power=0MW:6MW:log:3", "has no two values"),
-        ("site.facility_power=1MW:9MW:1e-6kW", f"has more than {MOST:,} values; take larger"),
-        ("site.facility_power=5MW:20GB:1MW", "'GB' in '20GB' is not a unit of power"),
-        ("site.facility_power=5:20MW:1MW", "'5' has no unit; write for example '10 MW'"),
-        ("site.facility_power=-20 %", "'-20 %' is no value; write x0.8 for 20 % less"),
-        ("site.facility_power=x0.8:1.2:x0.1", "is not a range of factors; write x0.8:x1.2:x0.1"),
-        ("site.it_power=x0.8,x1.2", "there is no number here to take x0.8 of"),
-        ("site.facility_power={a: 1", "not readable as YAML: a bracket that is opened here"),
-        ("items.gpu_box.max=x0.51", "x0.51 gives 32.64: expected a whole number, found '32.64'"),
-        ("storage.rule=hig,lite", "'hig' is not known here; did you mean 'high'?"),
-        ("site.facility_pwr=5 MW", "'site' has no 'facility_pwr'; did you mean 'facility_power'"),
-        ("site..pue=1.1", "'site..pue' is not a path; write for example site.facility_power"),
-        ("site.pue.x=1.1", "'site.pue' is a single value and has no 'x'"),
-        ("site.pue.air=1.1", "'site.pue' is '1.25', so it has no 'air'; give the whole"),
-        ("site.feeds.power=1MW", "'site.feeds' is not given, so it has no 'power'; give the who"),
-        ("jobs.1.dataset=1 TB", "the list has no entry '1'; its entries: 0 (seventy)"),
-        ("items.gpu_bx.max=1", "'items' has no 'gpu_bx'; did you mean 'gpu_box'?"),
-        ("jobs.0.checkpoint.interval.every=9 s", "has no 'every'; expected one of: policy, min"),
-        ("prices=book.yaml", "which price books are read cannot be varied; name them in a scen"),
-        ("catalog=1", "no item '' in the files in use"),
-        ("catalog.gpu_box=1", "'catalog.gpu_box' is no single value; such as catalog.gpu_box.con"),
-        ("catalog.gpu_bx.consumes.it_power=x2", "no item 'gpu_bx' in the files in use; did you"),
-        ("catalog.gpu_box.consumes.weight=1 kg", "no catalog states 'catalog.gpu_box.consumes.we"),
-        ("catalog.*.consumes.typical_power=x2", "nothing states 'catalog.*.consumes.typical_po"),
-        ("prices.gpu_bx.list=x2", "no price 'gpu_bx' in the files in use; did you"),
-    ],
-)
-def test_what_cannot_be_varied_is_said_in_one_line(
-    inputs: Inputs, option: str, message: str
-) -> None:
-    said = error_of(inputs, option)
-    assert message in said
-    assert said.startswith(f"--vary {option}: ")
-    assert "\n" not in said
 
 
 def test_a_wrong_value_among_others_is_refused(inputs: Inputs) -> None:

@@ -339,20 +339,6 @@ def test_a_plan_that_is_none_leaves_no_files(run_in_hall: HallRunner) -> None:
         assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
 
 
-@pytest.mark.parametrize(
-    ("options", "wrong"),
-    [
-        ("--also bill.xlsx", "--also 'bill.xlsx' is not known; one of cables, netbox, bill.csv"),
-        ("--also", "--also' requires an argument"),
-        ("--audience public", "'public' is not one of 'internal', 'customer', 'customer-list'"),
-    ],
-)
-def test_wrong_words_are_one_line(options: str, wrong: str, run_in_hall: HallRunner) -> None:
-    answer = solve_bill(run_in_hall, options)
-    assert (answer.exit_code, new(answer), answer.out) == (2, [], "")
-    assert wrong in answer.err and answer.err.count("\n") == 1
-
-
 def test_files_can_be_made_again_to_the_byte(
     run_in_hall: HallRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from planner.schema.plan import Plan
 from planner.simulation.job import Array, JobRun, Law
 from planner.simulation.run import Failures, Runs, mark_failures
 from planner.sizing.goodput import goodput
-from tests.simulation.worlds import job
+from tests.simulation.test_by_hand import job
 from tests.world.random_cases import inputs_of
 from tests.world.random_jobs import together
 from tests.world.solved import solve

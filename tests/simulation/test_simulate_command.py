@@ -130,31 +130,3 @@ def test_the_same_seed_gives_the_same_files(folder: Path, tmp_path: Path) -> Non
     assert record == Simulation.model_validate_json(one.out)
     other = ran("simulate", plan, *FEW, "--json", "--seed", "2")
     assert json.loads(other.out)["jobs"][0]["goodput"] != json.loads(one.out)["jobs"][0]["goodput"]
-
-
-WRONG = {
-    ("--failures", "often"): "--failures 'often' is not known; write exponential, weibull:0.7",
-    ("--failures", "exponential:2"): "is not known; write exponential",
-    ("--failures", "weibull"): "'' is no shape of a Weibull distribution; write weibull:0.7",
-    ("--failures", "weibull:0"): "'0' is no shape of a Weibull distribution",
-    ("--failures", "none.csv"): "none.csv: there is no such file",
-    ("--failures", "weibull:1=gap_h"): "--column is about a file of failures",
-    ("--scaled",): "--scaled is about a file of failures",
-    ("--replications", "1"): "--replications 1 must be 2 or more",
-    ("--length", "1 min"): "ends before the first checkpoint",
-    ("--length", "2000 years"): "is longer than 1,000 years",
-    ("--length", "soon"): "--length: cannot read 'soon' as time",
-    ("--interval", "1 s"): "--interval 1 s is no longer than the 5 s that the GPUs stand still",
-    ("--seed", "-1"): "--seed -1 must be 0 or more",
-}
-
-
-@pytest.mark.parametrize("options", WRONG)
-def test_a_wrong_option_is_one_line(
-    options: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    done = ran("simulate", "small.plan.json", *options)
-    assert (done.code, done.out) == (2, "")
-    assert WRONG[options] in done.err
-    assert done.err.count("\n") == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.currency import currency_among, currency_of
@@ -150,14 +149,11 @@ def rules(found: RulesTable) -> list[Block]:
         capex_usd = own.plan.totals.capex_usd
         cost = "" if capex_usd is None else f", {fmt.money(capex_usd)} of capex"
         text = f"{_storage(own.plan)}: {value}{cost}"
-    other = next((row for row in found.rows if row.settings and not row.own), own)
-    command = _command(found.problem_file, found.scenario, (*found.overrides, *other.settings))
     gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
         Heading(f"{fmt.named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
         _rules_table(found),
-        Text((command,), f"Command: {other.label}", detail=True),
         proof_block((proven(gaps),)),
     ]
 
@@ -197,13 +193,6 @@ def _storage(plan: Plan) -> str:
     return ", ".join(f"{line.working:,} {line.model}" for line in lines) or "no storage"
 
 
-def _command(problem: str | None, scenario: str | None, settings: Sequence[str]) -> str:
-    """The command that solves a row in full."""
-    options = [] if scenario is None else ["--scenario", scenario]
-    options += [part for text in settings for part in ("--set", text)]
-    return shlex.join(["planner", "solve", problem or "PROBLEM.yaml", *options])
-
-
 # Near-optimal plans.
 
 
@@ -222,10 +211,6 @@ def alternatives(found: Alternatives) -> list[Block]:
         ("Found", f"{fmt.counted(len(others), 'other plan')} within {within}"),
         ("Undecided", ", ".join(found.undecided)),
     )
-    commands = tuple(
-        _command(found.problem_file, found.scenario, (*found.overrides, *each.ways[0].setting))
-        for each in found.alternatives
-    )
     assert found.bound is not None
     better = "more" if found.sense == "maximize" else "less"
     label, bound = OBJECTIVES[found.objective].label, fmt.amount_of(found.objective, found.bound)
@@ -234,7 +219,6 @@ def alternatives(found: Alternatives) -> list[Block]:
         title,
         Facts(facts),
         _plans(found),
-        Text(commands, "Commands", detail=True),
         proof_block((proof,)),
     ]
 

@@ -30,7 +30,6 @@ from planner.report.edition import (
     CORE_SECTIONS,
     HIDDEN_OBJECTIVE,
     can_run_short,
-    complete,
     decided_lines,
     own_lines,
     restated,
@@ -62,10 +61,9 @@ _TILES = (
     "days_to_train", "tco_usd", "racks", "delivered_write_gb_per_s", "interval_s", "usable_tb",
     "restore_s",
 )  # fmt: skip
-_MOST_TILES, _MOST_LIMITS, _MOST_NOTES, _MOST_CRITICAL = 5, 6, 3, 2
+_MOST_TILES, _MOST_LIMITS, _MOST_NOTES = 5, 6, 3
 _FAR = 0.9
 """Below this used share a binding limit says why it binds."""
-_LEAST_SHARE = 0.0005
 
 
 def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
@@ -420,7 +418,7 @@ def near_optimal_loss(plan: Plan) -> str:
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
         text += f" saves {fmt.money(saved)}" if saved >= 0 else f" costs {fmt.money(-saved)} more"
-    return f"{text}; none with objective.indifference: 0"
+    return f"{text} (objective.indifference: 0 for none)"
 
 
 def _next_step(plan: Plan, step: NextStep) -> str:
@@ -506,7 +504,6 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
 def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
     if name == "lines":
         yield _purchase(plan, totals, every=True)
-        yield Facts(tuple(_sums(plan, totals)))
         yield from storage_alternatives(plan)
     elif name == "notes":
         yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)
@@ -519,28 +516,6 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
         yield notes_block((*missing, *plan.warnings))
     else:
         yield Text(tuple(_proof(plan)), "Proof")
-
-
-def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
-    """Yield shares of capex, heat, running cost and lead time."""
-    if complete(plan) and totals.capex_usd:
-        shares = (
-            f"{section.lower()} {fmt.percent(usd / totals.capex_usd)}"
-            for section, usd in totals.capex_by_section_usd.items()
-            if usd / totals.capex_usd >= _LEAST_SHARE
-        )
-        yield "Capex", ", ".join(shares)
-    if totals.heat_liquid_kw and totals.heat_air_kw is not None:
-        yield "Heat", f"{totals.heat_air_kw:,.0f} kW to air, {totals.heat_liquid_kw:,.0f} to liquid"
-    if totals.tco_usd is not None:
-        names = ("energy", "support", "subscriptions", "colocation")
-        parts = [(name, getattr(totals, f"{name}_usd_per_year")) for name in names]
-        text = ", ".join(f"{name} {fmt.money(usd)}" for name, usd in parts if usd)
-        yield "Opex", f"{fmt.money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
-    if totals.lead_time_days:
-        models = {line.sku: fmt.product(line) for line in plan.lines}
-        text = fmt.some([models.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
-        yield "Lead time", f"{fmt.days(totals.lead_time_days)}" + (f": {text}" if text else "")
 
 
 _SOLVERS = {"highs": "HiGHS", "cbc": "CBC"}

@@ -19,9 +19,7 @@ from planner.report.blocks import (
     Line,
     Mark,
     Panel,
-    Points,
     Reference,
-    Shape,
     Table,
     Text,
     Tone,
@@ -36,7 +34,6 @@ from planner.schema.analysis import (
     CandidatePlan,
     End,
     Frontier,
-    FrontierPoint,
     Percentiles,
     Swing,
     Tornado,
@@ -116,33 +113,17 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
     up, high = sized_axis(study.y_label, (p.y for p in points), study.y_unit)
     xs = tuple(point.x / wide for point in points)
     ys = tuple(point.y / high for point in points)
-    hovers = tuple(_point_hover(study, point) for point in points)
     marks = [("Knee", study.knee), ("Best", study.best)]
     if study.best == study.knee:
         marks = [("Best and knee", study.best)]
-    layers: list[Layer] = [
-        Line(f"best {study.y_label}", xs, ys),
-        Points("a plan", xs, ys, hovers, size=6.0 if len(points) <= 60 else 4.0),
-    ]
+    layers: list[Layer] = [Line(f"best {study.y_label}", xs, ys, style="o-")]
     for name, at in marks:
         if at is not None:
             text = f"{name}: {fmt.quantity(points[at].y, study.y_unit)}"
-            below = name == "Knee"
-            look: tuple[Shape, Tone] = ("diamond", "third") if below else ("star", "second")
-            layers.append(Mark(text, xs[at], ys[at], *look, above=not below))
+            layers.append(Mark(text, xs[at], ys[at], "diamond" if name == "Knee" else "star"))
     text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
     text += proven([point.gap for point in points])
     return (Chart("frontier", title, text, (Panel(across, up, tuple(layers)),)),)
-
-
-def _point_hover(study: Frontier, point: FrontierPoint) -> str:
-    lines = (
-        fmt.units(point.counts, study.products),
-        f"{study.y_label} {fmt.quantity(point.y, study.y_unit)}, gap {fmt.gap(point.gap)}",
-        f"{study.x_label} {fmt.quantity(point.x, study.x_unit)}",
-        f"binding: {fmt.short(', '.join(point.binding), 60)}",
-    )
-    return "\n".join(lines)
 
 
 # Tornado: each input at its low and its high end, the widest swing first.
@@ -251,7 +232,6 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
                 tuple(row for row, *_ in rows),
                 (base,) * len(rows),
                 tuple(end.objective / size for *_, end in rows),
-                tuple(_swing_hover(study, swing, end) for _, swing, end in rows),
                 tuple(fmt.short(end.text, 24) for *_, end in rows),
                 tone,
                 side == "high",
@@ -276,12 +256,6 @@ def _row_name(swing: Swing) -> str:
     ends = [end for end in (swing.low, swing.high) if end.objective is None]
     without = [f"{fmt.short(end.text, 24)}: {fmt.STATUS_WORDS[end.status]}" for end in ends]
     return "; ".join([fmt.short(f"{swing.label}, now {swing.base_text}", 52), *without])
-
-
-def _swing_hover(study: Tornado, swing: Swing, end: End) -> str:
-    value = f"{fmt.goal(study)} {fmt.amount(study, end.objective or 0.0)} ({_change(study, end)})"
-    buys = fmt.units(end.counts, study.products)
-    return f"{fmt.short(swing.label, 60)}: {fmt.short(end.text, 60)}\n{value}\n{buys}"
 
 
 # Uncertain inputs: outcomes, candidate plans, sensitivity indices.

@@ -31,9 +31,7 @@ from planner.report.blocks import (
     Line,
     Mark,
     Panel,
-    Points,
     Reference,
-    ShadedRange,
     Table,
     Text,
     figures,
@@ -215,12 +213,10 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
     if is_line:
         found = stretches(study, rows, inputs[0])
         places, lasts = [each.first for each in found], [each.last for each in found]
-    worth = fmt.results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
     columns = [_input(rows, column, places, column.label) for column in heads]
     columns += [_input(rows, column, lasts, "to") for column in heads if is_line]
     for head, at in ((fmt.goal(study), places), *([("at its end", lasts)] if is_line else [])):
-        texts = (worth.text(cell(rows, "objective", place)) for place in at)
-        columns.append(figures(fmt.headed(head, worth.unit), texts, str))
+        columns.append(figures(head, (cell(rows, "objective", place) for place in at), study.unit))
     gpus = (cell(rows, "gpus_in_use", at) for at in places)
     columns.append(figures(FIGURES["gpus_used"].label, gpus, 0))
     columns.append(words("buys", (_bought_or_status(study, rows, at) for at in places)))
@@ -235,10 +231,12 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
 
 
 def _input(rows: Rows, column: Input, places: Sequence[int], label: str) -> Column:
-    texts, unit = _texts(rows, column)
     if not _numeric(rows, column):
+        texts, _ = _texts(rows, column)
         return words(label, (fmt.short(texts[at], 18) for at in places))
-    return figures(fmt.headed(label, unit), (texts[at] for at in places), str)
+    shown, values = fmt.scale(rows[column.name], column.unit), rows[column.name]
+    sized = [float(values[at]) / shown.size for at in places]
+    return figures(fmt.headed(label, shown.unit), sized, shown._replace(size=1.0).text)
 
 
 def _bought_or_status(study: Sweep, rows: Rows, place: int) -> str:
@@ -295,14 +293,8 @@ def _numbers(rows: Rows, name: str) -> list[float | None]:
     return [float(v) if _is_number(v) and math.isfinite(v) else None for v in cells]
 
 
-def _hover(study: Sweep, rows: Rows, row: int, inputs: Sequence[Input]) -> str:
-    """A scenario: its inputs, its objective, its purchase."""
-    worth = f"{fmt.goal(study)} {fmt.amount(study, cell(rows, 'objective', row))}"
-    return f"{_where(rows, inputs, row)}\n{worth}\n{bought(study, rows, row)}"
-
-
 def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
-    """The objective over one input, shaded where there is no plan."""
+    """The objective over one input, with a gap where there is no plan."""
     places = [value or 0.0 for value in _numbers(rows, column.name)]
     found = _numbers(rows, "objective")
     order = sorted(range(length(rows)), key=lambda row: places[row])
@@ -312,41 +304,12 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     y, high = sized_axis(fmt.goal(study), [study.base, *found], study.unit)
     xs = [places[row] / wide for row in order]
     ys = [None if (value := found[row]) is None else value / high for row in order]
-    there = [(at, v, row) for at, v, row in zip(xs, ys, order, strict=True) if v is not None]
-    holes = list(_holes(xs, ys, log))
-    layers: list[Layer] = [
-        Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys)),
-        Points(
-            "a scenario",
-            tuple(at for at, _, _ in there),
-            tuple(height for _, height, _ in there),
-            tuple(_hover(study, rows, row, [column]) for _, _, row in there),
-            size=6.0 if len(there) <= 60 else 3.5,
-        ),
-        *(ShadedRange("no plan", *hole) for hole in holes),
-    ]
+    layers: list[Layer] = [Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys), style="o-")]
     if study.base is not None:
         layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
     without = sum(value is None for value in found)
-    text = f"No plan in {fmt.counted(without, 'scenario')} (shaded)." if without else ""
+    text = f"No plan in {fmt.counted(without, 'scenario')}." if without else ""
     return Panel(x, y, tuple(layers)), text
-
-
-def _holes(
-    xs: Sequence[float], ys: Sequence[float | None], log: bool
-) -> Iterator[tuple[float, float]]:
-    """Yield the ends of stretches without a plan, halfway to the plans beside them."""
-
-    def half(one: float, other: float) -> float:
-        return math.sqrt(one * other) if log else (one + other) / 2
-
-    at = 0
-    for without, group in groupby(ys, key=lambda y: y is None):
-        first, last = at, at + len(list(group)) - 1
-        at = last + 1
-        if without:
-            start = half(xs[first - 1], xs[first]) if first else xs[first]
-            yield start, half(xs[last], xs[at]) if at < len(xs) else xs[last]
 
 
 def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:

@@ -21,7 +21,6 @@ from planner.report.blocks import (
     Layer,
     Line,
     Panel,
-    Points,
     Table,
     Text,
     figures,
@@ -34,7 +33,6 @@ from planner.schema.telemetry import (
     CONFIDENCE,
     Calibration,
     Characterization,
-    FleetJob,
     FleetStudy,
     JobFound,
     Measured,
@@ -305,7 +303,7 @@ def charts(study: FleetStudy) -> tuple[Chart, ...]:
     # By the law bandwidth over size is 1 / (overlap x interval): a line.
     ends = (min(hours) / 1.25, max(hours) * 1.25)
     heights = tuple(1.0 / (study.limit * end) for end in ends)
-    law = Line(f"law, overlap {fmt.percent(study.limit, 0)}", ends, heights, "second", dashed=True)
+    law = Line(f"law, overlap {fmt.percent(study.limit, 0)}", ends, heights, "second", "--")
     size = Axis("parameters", "10⁹", True)
     up = Axis("write bandwidth", "GB/s", True)
     up_each = Axis("write bandwidth per GPU", "MB/s", True)
@@ -321,7 +319,7 @@ def charts(study: FleetStudy) -> tuple[Chart, ...]:
     for (name, title, trend), pair, (x, y) in zip(named, axes, values, strict=True):
         layers: list[Layer] = [] if trend is None else [_fitted(x, y, trend)]
         layers += [law] if name == "interval" else []
-        panel = Panel(*pair, (*layers, _points(jobs, x, y)))
+        panel = Panel(*pair, (*layers, Line("job", tuple(x), tuple(y), style="o")))
         text = f"{trend_text(trend)}." + (f" {_law_text(study)}." if name == "interval" else "")
         found.append(Chart(name, title, text, (panel,)))
     return tuple(found)
@@ -332,16 +330,6 @@ def _fitted(x: Sequence[float], y: Sequence[float], trend: Trend) -> Line:
     level = math.exp(fmean(map(math.log, y)) - exponent * fmean(map(math.log, x)))
     ends = (min(x), max(x))
     return Line("fitted power law", ends, tuple(level * end**exponent for end in ends), "third")
-
-
-def _points(jobs: Sequence[FleetJob], x: Sequence[float], y: Sequence[float]) -> Points:
-    hovers = tuple(
-        f"{job.name}\n{fmt.significant(job.parameters, 'parameters')} on {job.gpus:,} GPUs\n"
-        f"{fmt.significant(job.size_gb, 'GB')} every {fmt.significant(job.interval_s, 's')}, "
-        f"{fmt.significant(job.write_gb_per_s, 'GB/s')}, overlap {fmt.percent(job.overlap)}"
-        for job in jobs
-    )
-    return Points("job", tuple(x), tuple(y), hovers)
 
 
 # A characterization: checkpoints, jobs, a fleet.
