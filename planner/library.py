@@ -89,6 +89,8 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
         return load_file(Path(problem), settings=texts, scenario=scenario)
     if isinstance(problem, Mapping):
         return from_data(_as_json(dict(problem)), settings=texts, scenario=scenario)
+    if not isinstance(problem, Inputs):
+        raise _wrong_type(problem, "a file, Inputs or a dict")
     if scenario is not None:
         message = f"a problem in memory has no scenario '{scenario}'"
         raise InputError(Finding("scenario", message, fix="load the file with it"))
@@ -221,7 +223,7 @@ def sweep(
     chosen = scenarios_of(
         request.inputs,
         vary=as_texts(vary, joined=True),
-        table=None if scenarios is None else Path(scenarios),
+        table=None if scenarios is None else file_path(scenarios),
         named=tuple(name for name in named if name != "all") if named else None,
         problem=request.path,
     )
@@ -383,7 +385,7 @@ def bid(
 
     return run(
         request_of(problem, **solving),
-        quotes=tuple(map(Path, quotes)),
+        quotes=tuple(map(file_path, quotes)),
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),
@@ -510,6 +512,17 @@ def request_of(
         progress,
         models=models,
     )
+
+
+def file_path(value: object) -> Path:
+    """The path of a file; an InputError where the value is none."""
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    raise _wrong_type(value, "the path of a file")
+
+
+def _wrong_type(value: object, expected: str) -> InputError:
+    return InputError(Finding("type", f"expected {expected}, found {type(value).__name__}"))
 
 
 def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:

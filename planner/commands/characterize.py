@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
 from planner.errors import Finding, InputError, suggest
-from planner.library import File
+from planner.library import File, file_path
 from planner.loader import load
 from planner.results import draw
 from planner.schema.telemetry import Characterization
@@ -80,7 +80,7 @@ def characterize(
     from planner.telemetry import characterize as read_traces
     from planner.telemetry.jobs import calibration
 
-    files = [Path(each) for each in traces]
+    files = [file_path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     window_s = None if window is None else seconds("--window", window)

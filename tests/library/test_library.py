@@ -298,6 +298,9 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
 
 
 WRONG: dict[str, tuple[Call, str]] = {
+    "frame as problem": (lambda frame: planner.explain(frame), "found DataFrame"),
+    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "found DataFrame"),
+    "frame as trace": (lambda frame: planner.characterize(frame), "found DataFrame"),
     "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
     "no trace": (lambda _: planner.characterize(), "nothing is given"),
     "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
