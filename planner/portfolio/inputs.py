@@ -105,15 +105,12 @@ class Place:
 
     def limit(self, field: str, period: int) -> float | None:
         """A limit of the site in a period, counted from 0."""
-        site, found = self.site, self.case.limits[field]
-        changes: Mapping[int, float] = {}
-        if field == "facility_power_kw":
-            found, changes = site.facility_power_kw, site.facility_power_from
-        elif field == "racks":
-            found, changes = site.racks, site.racks_from
-        begun = [first for first in changes if first <= period + 1]
-        found = float(changes[max(begun)]) if begun else found
-        return site.left_at_meter_kw(found) if field == "facility_power_kw" else found
+        site = self.site
+        if field != "facility_power_kw":
+            return self.case.limits[field]
+        begun = [first for first in site.facility_power_from if first <= period + 1]
+        kw = site.facility_power_from[max(begun)] if begun else site.facility_power_kw
+        return site.left_at_meter_kw(kw)
 
 
 @dataclass(frozen=True)
@@ -344,12 +341,8 @@ def _problem(
 ) -> Problem:
     """The problem of one job at one site in one period."""
     site, term = portfolio.sites[site_name], portfolio.term
-    most: dict[str, Any] = {}
-    for field in ("facility_power", "racks"):
-        later = getattr(site, f"{field}_from").values()
-        name = "facility_power_kw" if field == "facility_power" else field
-        if later:
-            most[name] = max(n for n in (getattr(site, name), *later) if n is not None)
+    powers = [site.facility_power_kw, *site.facility_power_from.values()]
+    most_kw = max((kw for kw in powers if kw is not None), default=None)
     own = site.electricity_usd_per_kwh
     terms = {
         "years": portfolio.periods.years * portfolio.periods.count,
@@ -360,7 +353,7 @@ def _problem(
     for name, count in owned.items():
         rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
     return Problem(
-        site=site.model_copy(update=most),
+        site=site.model_copy(update={"facility_power_kw": most_kw}),
         budget=Budget(),
         term=Term.model_validate(terms, context=CANONICAL),
         items=rules,
@@ -447,19 +440,18 @@ def _steady(item: Storage) -> Storage:
 
 def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -> Case:
     """The case with offers bounded by owned units and those that the capital budget buys."""
-    budget = portfolio.budget.capex
-    years = portfolio.periods.years * portfolio.periods.count
-    most = budget.total_usd
-    if most is None and budget.per_period_usd:
-        given = [*budget.per_period_usd]
-        given += [given[-1]] * (portfolio.periods.count - len(given))
-        most = math.fsum(given[: portfolio.periods.count])
+    budget, count = portfolio.budget.capex, portfolio.periods.count
+    most, given = budget.total_usd, budget.per_period_usd
+    if most is None and given:
+        most = math.fsum((*given, *given[-1:] * count)[:count])
     if most is None:
         return case
 
     def bounded(offer: Any, category: str) -> Any:
         trend = portfolio.rule(offer.id, category).price_trend
-        lowest = (offer.unit_net_usd or 0.0) * min(1.0, (1.0 + trend) ** years)
+        lowest = (offer.unit_net_usd or 0.0) * min(
+            1.0, (1.0 + trend) ** (portfolio.periods.years * count)
+        )
         if lowest <= 0:
             return offer
         high = owned.get(offer.id, 0) + math.floor(most / lowest + 1e-6)

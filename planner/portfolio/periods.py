@@ -38,7 +38,7 @@ def block_starts(program: Program) -> tuple[int, ...]:
     for _, job in program.training():
         starts |= {job.tokens.by or 0} if job.tokens else set()
     for site in portfolio.sites.values():
-        starts |= {first - 1 for first in (*site.facility_power_from, *site.racks_from)}
+        starts |= {first - 1 for first in site.facility_power_from}
     for place in instance.places:
         starts |= {instance.first_arrival(place, sku) for sku in place.offers}
     return tuple(sorted(starts & {*instance.periods}))
@@ -117,6 +117,12 @@ class Averaged:
         self._add(terms | {most: step}, None, float(way.usable_gpus) * program.units[here].constant)
         ((used, each),) = run.gpus.items()
         self._add({self._of_block(used): each, most: -step * self._length(used)}, None, 0.0)
+
+    @property
+    def late(self) -> list[Any]:
+        """Variables of purchases within a block, not at its start."""
+        periods = ((v, _split(name)[1]) for name, v in self.known.items() if kind_of(v) == "new")
+        return [variable for variable, period in periods if period not in self.starts]
 
     def values(self, found: Mapping[str, float]) -> dict[str, float]:
         """The values of the whole program's variables, sums spread evenly over their blocks."""

@@ -60,14 +60,13 @@ class Periods(Model):
 
 
 class PortfolioSite(Site):
-    """A site: power and racks may change by period, units may be owned.
+    """A site: power may change by period, units may be owned.
 
     ``facility_power_from`` maps a period to the facility power from then on. ``owned`` are units
     that stand there before the first period, or the plan file that they were bought by.
     """
 
     facility_power_from: dict[PeriodNumber, Power] = {}
-    racks_from: dict[PeriodNumber, Whole] = {}
     electricity_usd_per_kwh: EnergyPrice | None = Field(default=None, alias="electricity")
     owned: dict[Identifier, PositiveWhole] | Text = {}
 

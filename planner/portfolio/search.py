@@ -51,8 +51,10 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES = 0.7
-"""Share of the time left for the bound by averaged periods."""
+FOR_AVERAGES, FOR_A_START = 0.7, 0.2
+"""Shares of the time left for the bound by averaged periods, and for a start of it."""
+HUGE = 10_000
+"""From this number of whole numbers on it begins with purchases at the starts of blocks alone."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -222,7 +224,13 @@ class Search:
             if worst < 1e-3 or now - before <= STALLED * abs(now):
                 break
             before = now
-        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
+        start: Mapping[str, float] = {}
+        if len(self.whole) > HUGE:
+            with self._fixed(dict.fromkeys(averaged.late, 0.0)):
+                start = self._ask(averaged.problem, gap=self.gap * 2.0, share=FOR_A_START).values
+        solved = self._ask(
+            averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES, start=start or None
+        )
         if solved.bound is not None:
             found.bound = solved.bound
         if solved.values:
