@@ -220,6 +220,7 @@ def sweep(
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
+    check_files(() if scenarios is None else (scenarios,))
     chosen = scenarios_of(
         request.inputs,
         vary=as_texts(vary, joined=True),

@@ -303,6 +303,9 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
 
 
 WRONG: dict[str, tuple[Call, str]] = {
+    "frame as problem": (lambda frame: planner.explain(frame), "DataFrame is no file"),
+    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "DataFrame is no file"),
+    "frame as trace": (lambda frame: planner.characterize(frame), "DataFrame is no file"),
     "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
     "no trace": (lambda _: planner.characterize(), "nothing is given"),
     "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
