@@ -84,6 +84,7 @@ class Solving(TypedDict, total=False):
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
     """A problem with its catalogs and prices, validated, to use many times."""
     texts = as_texts(settings)
+    check_files((problem,), Inputs, Mapping)
     if isinstance(problem, (str, os.PathLike)):
         require_single(problem)
         return load_file(Path(problem), settings=texts, scenario=scenario)
@@ -109,7 +110,6 @@ def solve(
     *,
     solver: Solver = "highs",
     save_model: Path | None = None,
-    explain_none: bool = True,
     **solving: Unpack[Solving],
 ) -> Plan:
     """The best plan of a problem, verified, with its inputs as in the plan file.
@@ -117,10 +117,9 @@ def solve(
     Args:
         solver: solver of the integer program, the proof.
         save_model: file for the integer program, as MPS or LP.
-        explain_none: without a plan, find the conflicting limits, which takes longer.
     """
     request = request_of(problem, solver=solver, **solving)
-    options = request.running(explain=explain_none, save_model=save_model)
+    options = request.running(save_model=save_model)
     plan = api.solve_with(request.inputs, options, read_back=not request.models)
     return carrying(plan, inputs_to_text(request.inputs))
 
@@ -170,7 +169,8 @@ def size(
     """
     from planner.size_report import size_report
 
-    return size_report(load(problem, settings=settings, scenario=scenario), gpus)
+    inputs = load(problem, settings=settings, scenario=scenario)
+    return size_report(inputs, None if gpus is None else whole("--gpus", gpus))
 
 
 def write_workbook(plan: PlanSource, path: File) -> Path:
@@ -262,24 +262,16 @@ def frontier(
     return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
 
 
-def tornado(
-    problem: ProblemSource,
-    vary: Settings = (),
-    *,
-    by: float | str = "20 %",
-    **solving: Unpack[Solving],
-) -> Tornado:
+def tornado(problem: ProblemSource, vary: Settings = (), **solving: Unpack[Solving]) -> Tornado:
     """The effect of each input, low and high, on the best plan, the largest first.
 
     Args:
         vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
-        by: step of inputs without ends, as a share.
     """
     from planner.analysis.tornado import study
 
     request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    options, to_either_side = request.each(), share("--by", by)
-    return study(request.inputs, texts, options, by=to_either_side, progress=request.progress)
+    return study(request.inputs, texts, request.each(), by=0.2, progress=request.progress)
 
 
 def uncertain(
@@ -391,6 +383,7 @@ def bid(
     """
     from planner.analysis.bids import run
 
+    check_files(quotes)
     return run(
         request_of(problem, **solving),
         quotes=tuple(map(Path, quotes)),
@@ -484,6 +477,7 @@ def request_of(
     """
     if not sources:
         raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
+    check_files(sources, Inputs, Plan, Mapping)
     require_single(sources[0])
     taken = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
     paths, models = list[Path](), dict[Path, Inputs | Plan]()
@@ -522,15 +516,33 @@ def request_of(
     )
 
 
+def check_files(sources: Sequence[object], *kinds: type) -> None:
+    """Refuse a source that is neither a file nor of other kinds.
+
+    Raises:
+        InputError: with the way to give it.
+    """
+    for source in sources:
+        if isinstance(source, (str, os.PathLike, *kinds)):
+            continue
+        fix = "give the path of a file, or a model that planner returned"
+        if isinstance(source, (list, tuple)):
+            fix = "give each file as an argument of its own: *files"
+        elif hasattr(source, "to_csv"):
+            fix = "write it to a file first, with to_csv or to_parquet, and give its path"
+        message = f"a {type(source).__name__} is no file"
+        raise InputError(Finding("argument", message, fix=fix))
+
+
 def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
     """Settings ``{path: value}`` or a list of texts as texts ``path=value``.
 
     Args:
         joined: a list is the values to vary, joined by commas.
     """
-    if isinstance(settings, str):
+    if isinstance(settings, str) or not isinstance(settings, Iterable):
         fix = "write a list of them, or {path: value}"
-        raise InputError(Finding("set", f"'{clip(settings)}' is one text", fix=fix))
+        raise InputError(Finding("set", f"'{clip(str(settings))}' is one value", fix=fix))
     if not isinstance(settings, Mapping):
         return tuple(settings)
     return tuple(f"{path}={_text(value, joined)}" for path, value in settings.items())

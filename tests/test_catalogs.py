@@ -180,6 +180,44 @@ def test_switches_and_their_optics_draw_what_is_published(
     assert own.value + cages * each.value == pytest.approx(published_kw)
 
 
+def ratios(item: Item) -> Iterator[tuple[str, float]]:
+    """Yield ratios of an item's figures that are much the same for all of a kind."""
+    used, gpu = item.consumes, item.gpu
+    draw, height = used.it_power, used.rack_units
+    if draw is not None and draw.value and used.typical_power is not None:
+        yield "typical draw", used.typical_power.value / draw.value
+    if height is not None and height.value and used.racks is None:
+        yield from [("kW/RU", draw.value / height.value)] if draw is not None else []
+        yield from [("kg/RU", used.weight.value / height.value)] if used.weight is not None else []
+    if gpu.tdp is not None and draw is not None and item.provides.gpus is not None:
+        yield "draw over GPUs", draw.value / (gpu.tdp.value * item.provides.gpus.value)
+    if gpu.tdp is not None and gpu.bf16_dense is not None:
+        yield "TFLOP/s per kW", gpu.bf16_dense.value / gpu.tdp.value
+    if gpu.bf16_dense is not None and gpu.fp8_dense is not None:
+        yield "fp8 over bf16", gpu.fp8_dense.value / gpu.bf16_dense.value
+
+
+BANDS = {
+    "typical draw": (0.5, 1.0),
+    "kW/RU": (0.05, 5.0),
+    "kg/RU": (5.0, 35.0),
+    "draw over GPUs": (1.2, 2.2),
+    "TFLOP/s per kW": (500.0, 4000.0),
+    "fp8 over bf16": (1.0, 2.1),
+}
+
+
+def test_a_figure_far_from_those_of_its_kind_is_found() -> None:
+    """A DGX B200 of 4.3 kW draws less than its GPUs."""
+    odd = {}
+    for item in catalogs().items.values():
+        for name, ratio in ratios(item):
+            low, high = BANDS[name]
+            if not low <= ratio <= high:
+                odd[item.id, name] = ratio
+    assert not odd
+
+
 def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
     for path in shipped.catalog_files().values():
         text = path.read_text("utf-8")

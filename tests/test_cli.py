@@ -113,7 +113,7 @@ def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path)
         assert re.search(rf"^{label}\b", ran.out, re.MULTILINE), label
     assert len(ran.out.splitlines()) <= 45
     assert max(map(len, ran.out.splitlines())) <= 110
-    plan = exports.plan_from_bytes((tmp_path / "10MW.plan.json").read_bytes())
+    plan = exports.read_plan((tmp_path / "10MW.plan.json").read_bytes()).plan
     assert plan.status == "optimal"
     assert zipfile.is_zipfile(tmp_path / "10MW.xlsx")
 

@@ -183,7 +183,8 @@ def compare(sides: Sequence[Read]) -> Comparison:
 def _rows(facts: Sequence[Facts], plans: Sequence[Plan]) -> Iterator[FigureRow]:
     """Yield the figures that any plan has; those on a product only where every plan holds it."""
     products = {line.sku for plan in plans for line in plan.lines}
-    for name in dict.fromkeys(name for each in facts for name in each):
+    names = dict.fromkeys(name for each in facts for name in each)
+    for name in sorted(names, key=lambda name: name.startswith("prices.")):
         label, unit, _ = next(each[name] for each in facts if name in each)
         values = [each[name][2] if name in each else None for each in facts]
         known = [v for v, p in zip(values, plans, strict=True) if p.jobs or v is not None]

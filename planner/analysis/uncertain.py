@@ -185,9 +185,9 @@ def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Sce
     found = []
     for index, row in enumerate(values.tolist()):
         read = [u.field.read(u.field.text(number)) for u, number in zip(unsure, row, strict=True)]
-        changes = tuple(change for each in read for change in each.changes)
-        refused = "; ".join(fault.text() for each in read for fault in each.faults)
-        found.append(Scenario(index, changes, refused=refused))
+        if faults := [fault for each in read for fault in each.faults]:
+            raise InputError(faults)
+        found.append(Scenario(index, tuple(change for each in read for change in each.changes)))
     return values, found
 
 

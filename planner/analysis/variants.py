@@ -306,7 +306,6 @@ class Scenario:
     Attributes:
         changes: values replaced in the problem, in catalogs (``catalog.ITEM.GROUP.FIGURE``) or in
             prices (``prices.ITEM.list``).
-        refused: why the values cannot be read; the scenario is then "invalid".
         base: the scenario of the problem file that is changed, empty for the problem itself.
         cells: values of the columns of inputs.
     """
@@ -314,7 +313,6 @@ class Scenario:
     index: int
     changes: tuple[Change, ...]
     name: str = ""
-    refused: str = ""
     base: str = ""
     cells: tuple[Cell, ...] = ()
 
@@ -358,11 +356,9 @@ class Group(NamedTuple):
 
 
 def groups(scenarios: Iterable[Scenario]) -> list[Group]:
-    """Group scenarios, without those refused, in the order of the first of each group."""
+    """Group scenarios in the order of the first of each group."""
     found: dict[tuple[object, ...], Group] = {}
     for scenario in scenarios:
-        if scenario.refused:
-            continue
         supplies = [c for c in scenario.changes if c.path in FIELDS and c.value is not None]
         paths = tuple(sorted({change.path for change in supplies}))
         shared = tuple(c for c in scenario.changes if c not in supplies)
@@ -561,18 +557,13 @@ def solve_variants(
         progress: called with the numbers of scenarios solved and of all.
     """
 
-    def without(some: Iterable[tuple[Scenario, RowStatus, str]]) -> None:
-        answers = [Answer(each, status, reason=why) for each, status, why in some]
-        made = view(None, answers)
-        found.update(zip((each.scenario.index for each in answers), made, strict=True))
-
-    without((s, "invalid", s.refused) for s in scenarios if s.refused)
     tasks: dict[Hashable, tuple[Scenario, ...]] = dict(enumerate(pieces(scenarios)))
     do = partial(_piece, bases, options, view)
     for key, made in results(do, tasks.items(), jobs=options.jobs, dask=options.dask):
         if isinstance(made, Lost):
-            why = made.reason
-            without((s, "failed", why) for s in tasks[key])
+            lost = [Answer(scenario, "failed", reason=made.reason) for scenario in tasks[key]]
+            places = (scenario.index for scenario in tasks[key])
+            found.update(zip(places, view(None, lost), strict=True))
         else:
             found |= made
         progress(len(found), len(scenarios))

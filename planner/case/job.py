@@ -61,19 +61,6 @@ class SpareUnit(NamedTuple):
         """GPUs of a unit of a pool that replicas can fill."""
         return self.usable_gpus if self.per_system == 1 else self.gpus
 
-    @classmethod
-    def for_system(cls, gpus: int, usable_gpus: int, tray: int | None, tensor: int) -> SpareUnit:
-        """The repair unit of a GPU system.
-
-        Args:
-            usable_gpus: GPUs that the job uses.
-            tray: GPUs of a tray where trays are swapped, None where systems are.
-            tensor: GPUs of a tensor group, within one NVLink domain; 1 without any.
-        """
-        if tray is None or tray >= gpus:
-            return cls(gpus, 1, usable_gpus, in_rack=False)
-        return cls(tray, gpus // tray, usable_gpus, in_rack=tray % tensor != 0)
-
     def in_use(self, gpus: int) -> int:
         """Units of a number of GPUs in use: systems as replicas fill them, or trays anywhere."""
         return math.ceil(gpus / self.holding_gpus)

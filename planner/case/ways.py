@@ -295,13 +295,16 @@ def uses_of(item: Item, job: Job) -> tuple[int, ...]:
 
 
 def spare_unit(item: Item, usable: int, job: Job) -> SpareUnit:
-    """Repair unit of a GPU system of which the job uses some GPUs."""
+    """Repair unit of a GPU system of which the job uses some GPUs: a tray, or the system."""
     assert item.provides.gpus is not None
-    tray = None
+    gpus, tray = item.provides.gpus.value, None
     if job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None:
         tray = item.spare_unit.tray.value
+    if tray is None or tray >= gpus:
+        return SpareUnit(gpus, 1, usable, in_rack=False)
     tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
-    return SpareUnit.for_system(item.provides.gpus.value, usable, tray, tensor)
+    # A tensor group stays within one NVLink domain: where it spans trays, spares stay in the rack.
+    return SpareUnit(tray, gpus // tray, usable, in_rack=tray % tensor != 0)
 
 
 def least_replicas(item: Item, job: Job) -> int | None:

@@ -87,7 +87,9 @@ class Boxes(NamedTuple):
 
     def at(self, places: Places | Flags) -> Boxes:
         """Some of them."""
-        return Boxes._make(each[..., places] for each in self)
+        team, group, owner = (each[places] for each in (self.team, self.group, self.owner))
+        low, high = self.low[:, places], self.high[:, places]
+        return Boxes(team, group, low, high, self.bound[places], owner)
 
     @classmethod
     def joined(cls, *parts: Boxes) -> Boxes:
@@ -116,7 +118,8 @@ class Corner(NamedTuple):
 
     def at(self, places: Places | Flags) -> Corner:
         """Some of them."""
-        return Corner._make(each[..., places] for each in self)
+        score, gpus = self.score[places], self.gpus[places]
+        return Corner(score, gpus, self.taken[:, places], self.goods[:, places])
 
 
 class Group(NamedTuple):

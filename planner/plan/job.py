@@ -24,8 +24,6 @@ from planner.schema.operation import (
 from planner.sizing import goodput
 from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
 
-DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
-
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     """Report how the job runs on a plan."""
@@ -279,7 +277,7 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     if row is not None:
         rest = {"rate_tflops": row.rate_tflops, "rate_gpus": row.gpus}
     if option is not None:
-        rest |= {name: getattr(option, name) for name in DEGREES}
+        rest["option"] = option.name
         rest["min_replicas"] = least_replicas(item, job.spread(option)) or 1
     return WayPlan(
         id=choice.id_of(item, job),

@@ -51,7 +51,10 @@ def binding(case: Case, run: Run) -> frozenset[str]:
 def _broken_with_more(case: Case, run: Run) -> Iterator[str]:
     value = measure(case, case.objective)
     for system in (system for system in case.systems if system.id in run.used):
-        count = run.units[system.id] + systems_of_a_step(case, run, system)
+        way, count = system.way(run.ways), run.units[system.id] + 1
+        now = most_gpus(case.job, way, np.array([count - 1]))[0]
+        while most_gpus(case.job, way, np.array([count]))[0] <= now:
+            count += 1
         if system.high is None or count <= system.high:
             units = {**run.units, system.id: count}
             yield from broken_limits(case, units, run.ways)
@@ -96,15 +99,6 @@ def _next_systems(
         return None
     more = way.most_gpus(now + step) - way.most_gpus(now)
     return units, {**run.used, system.id: now + step}, more
-
-
-def systems_of_a_step(case: Case, run: Run, system: System) -> int:
-    """The fewest additional systems of a type that let the job use more GPUs of it."""
-    units, way = run.units[system.id], system.way(run.ways)
-    now, more = most_gpus(case.job, way, np.array([units]))[0], 1
-    while most_gpus(case.job, way, np.array([units + more]))[0] <= now:
-        more += 1
-    return more
 
 
 def _missed_with_less(case: Case, run: Run) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -475,41 +475,29 @@ def _table(
     file: str, rows: Sequence[Row], at: int, mapping: Mapping[QuoteField, str]
 ) -> Table | None:
     """The table whose header begins at a row, of one row or of two."""
-    if _has_numbers(rows[at]):
-        return None
-    taken = [rows[at]]
+    heads = list(takewhile(lambda row: not _has_numbers(row), rows[at : at + 2]))
+    taken = heads[:1]
     fields = _fields(taken, mapping)
-    if at + 1 < len(rows) and not _has_numbers(rows[at + 1]):
-        both = _fields(rows[at : at + 2], mapping)
-        if len(_fields([rows[at + 1]], mapping)) >= len(both) > len(fields):
+    if len(heads) == 2 and len(both := _fields(heads, mapping)) > len(fields):
+        if len(_fields(heads[1:], mapping)) >= len(both):
             return None  # the next row is a header by itself
-        if len(both) > len(fields):
-            taken, fields = [*rows[at : at + 2]], both
-    if set(fields) < set(mapping) if mapping else not _is_table(fields):
+        taken, fields = heads, both
+    named = fields.keys() & {"description", "part"} and any(each in fields for each in AMOUNTS)
+    found = set(fields) >= set(mapping) if mapping else named and len(fields) >= _LEAST_FIELDS
+    if not taken or not found:
         return None
     texts = {field: _joined(taken, column) for field, column in fields.items()}
     above = [rows[at - 1].header(column) for column in fields.values()] if at else []
     currencies = {currency_of(text) for text in (*texts.values(), *above)} - {None}
     columns = {column for row in taken for column in (*row.cells, *row.over)}
     _refuse_multiples(file, texts, rows[:at])
-    return Table(
-        taken[0].sheet,
-        taken[0].number,
-        taken[-1].number,
-        fields,
-        texts,
-        currencies.pop() if len(currencies) == 1 else None,
-        max(columns, default=0),
-    )
+    currency = currencies.pop() if len(currencies) == 1 else None
+    ends = taken[0].number, taken[-1].number
+    return Table(taken[0].sheet, *ends, fields, texts, currency, max(columns, default=0))
 
 
 def _has_numbers(row: Row) -> bool:
     return any(isinstance(cell.value, float) for cell in row.cells.values())
-
-
-def _is_table(fields: Mapping[QuoteField, int]) -> bool:
-    named = "description" in fields or "part" in fields
-    return len(fields) >= _LEAST_FIELDS and named and any(each in fields for each in AMOUNTS)
 
 
 def _refuse_multiples(file: str, texts: Mapping[QuoteField, str], above: Sequence[Row]) -> None:
@@ -546,8 +534,10 @@ def _fields(rows: Sequence[Row], mapping: Mapping[QuoteField, str]) -> dict[Quot
     below = {column: rows[-1].header(column) for column in columns}
     for names in (texts, below)[: len(rows)]:  # of two rows the lower one may do alone
         for column in columns:
-            field = _field_of(plain_words(names[column]), found)
-            if field is not None and column not in found.values():
+            text = plain_words(names[column])
+            matching = (each for each, named in _MATCHERS.items() if named.fullmatch(text))
+            field = next((each for each in matching if each not in found), None)
+            if text and field is not None and column not in found.values():
                 found[field] = column
     called: dict[QuoteField, tuple[str, ...]] = {"part": ("model", "product"), "line": ("item",)}
     for field, words in called.items():  # other headers of a description
@@ -555,11 +545,3 @@ def _fields(rows: Sequence[Row], mapping: Mapping[QuoteField, str]) -> dict[Quot
             if plain_words(texts[found[field]]) in words:
                 found["description"] = found.pop(field)
     return found
-
-
-def _field_of(text: str, found: Mapping[QuoteField, int]) -> QuoteField | None:
-    """The content that a header names, among those without a column yet."""
-    if not text:
-        return None
-    matching = (field for field, matcher in _MATCHERS.items() if matcher.fullmatch(text))
-    return next((field for field in matching if field not in found), None)

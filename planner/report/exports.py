@@ -537,11 +537,6 @@ def carrying(plan: Plan, inputs: str | None) -> Plan:
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})
 
 
-def plan_from_bytes(data: bytes) -> Plan:
-    """The plan in such JSON; raises pydantic's ValidationError where it is none."""
-    return read_plan(data).plan
-
-
 @dataclass(frozen=True)
 class Written:
     """A plan as a file holds it.

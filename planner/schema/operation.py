@@ -69,7 +69,10 @@ def _is_one(value: object) -> bool:
 
 
 class WayPlan(PlanModel):
-    """The configuration of the job on one GPU type; power, throughput: shares of rated."""
+    """The configuration of the job on one GPU type; power, throughput: shares of rated.
+
+    ``option`` names the spread of a replica by its degrees, such as t8p16.
+    """
 
     id: Customer[str]
     gpu_type: Customer[str]
@@ -79,13 +82,8 @@ class WayPlan(PlanModel):
     throughput: Customer[float]
     rate_tflops: Customer[float | None] = None
     rate_gpus: Customer[int | None] = None
-    tensor: Customer[int | None] = None
-    pipeline: Customer[int | None] = None
-    context: Customer[int] = 1
+    option: Customer[str | None] = None
     min_replicas: Customer[int] = 1
-    experts: Customer[int] = Field(default=1, exclude_if=_is_one)
-    expert_tensor: Customer[int | None] = Field(default=None, exclude_if=is_none)
-    expert_parameters: Customer[float | None] = Field(default=None, exclude_if=is_none)
 
 
 class BurstPlan(PlanModel):

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from planner.schema.catalog import Item
-from planner.schema.job import Job, Parallelism
-from planner.schema.operation import JobPlan, WayPlan
+from planner.schema.job import Job, Parallelism, Repair
+from planner.schema.operation import JobPlan
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, agrees, round_up, times, total, value
+from planner.verifier.basis import Basis, Findings, agrees, round_up, value
 from planner.verifier.physics import (
     DAY_S,
     SAME_CAP,
@@ -50,7 +50,6 @@ BYTES_PER_PARAMETER = {
     "weights_only": 2.0,
     "megatron_1t": 13.8,  # 13.8 TB of 1e12 parameters, arXiv 2104.04473 section 5.10
 }
-DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
 
 
 def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
@@ -60,8 +59,8 @@ def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     """
     job = basis.job
     if len(job.options) > 1:
-        spread = {_degrees(way) for way in j.ways}
-        option = next((each for each in job.options if spread == {_degrees(each)}), None)
+        spread = {way.option for way in j.ways}
+        option = next((each for each in job.options if spread == {each.name}), None)
         known = option is not None
         found.require(known, "jobs.ways: no option of the problem spreads a replica like this")
         job = job.model_copy(update={"parallelisms": option or job.options[0]})
@@ -84,12 +83,6 @@ def _stay_in_rack(job: Job, item: Item) -> bool:
     return tray < gpus_of(item) and tray % tensor_gpus(job) != 0
 
 
-def _degrees(of: WayPlan | Parallelism) -> tuple[int | None, ...]:
-    plain = of.experts == 1 and (isinstance(of, WayPlan) or of.expert_parameters is None)
-    inside = (1, of.tensor) if plain else (of.experts, of.expert_tensor or of.tensor)
-    return of.tensor, of.pipeline, of.context, *inside
-
-
 def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Parallelism, ...]) -> None:
     """Check set point, precision and rate of each GPU type in use."""
     job, training = basis.job, basis.job.training
@@ -110,11 +103,10 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
         own: dict[str, Any] = {
             "rate_tflops": row and row.rate_tflops,
             "rate_gpus": row and row.gpus,
-            "tensor": None,
+            "option": option and option.name,
         }
         own |= dict(zip(("power_share", "throughput"), point or (1.0, 1.0), strict=True))
         if option is not None:
-            own |= {field: getattr(option, field) for field in DEGREES}
             own["min_replicas"] = least_replicas(item, job)
         found.expect(name, way, own)
         least = way.min_replicas * (option.replica_gpus if option else 0)
@@ -160,33 +152,6 @@ class Run:
         """GPUs that write a checkpoint."""
         option, one = self.basis.job.parallelism, self.j.writers == "one_replica"
         return option.replica_gpus if one and option is not None else self.j.gpus_used
-
-    @property
-    def worst_times(self) -> tuple[float, float, float]:
-        """Stall, drain and restore (s), with appliances down where the problem asks for it."""
-        j, down_s = self.j, self.j.degraded_drain_s
-        if down_s is None or j.degraded_restore_s is None:
-            return j.stall_s, j.drain_s, j.restore_s
-        stall_s, drain_s = (down_s, 0.0) if j.mode == "sync" else (j.stall_s, down_s)
-        return stall_s, drain_s, j.degraded_restore_s
-
-    @cached_property
-    def drives(self) -> list[tuple[float, Item]]:
-        """GB that each type in use writes per local checkpoint, and the type."""
-        asked, found = self.basis.job.checkpoint.local, []
-        for item in self.types if asked else ():
-            held = usable_gpus(self.basis.job, item)
-            held = min(held, self.writers) if self.j.writers == "one_replica" else held
-            copies = asked.copies if asked else 1
-            found.append((self.j.checkpoint_gb / self.writers * held * copies, item))
-        return found
-
-    @property
-    def endurance_tb_per_day(self) -> float | None:
-        """Write endurance of the storage in use; None where any has none."""
-        stored = self.basis.flash(self.counts)
-        rated = [times(self.basis.unit_endurance(sku), count) for sku, count in stored.items()]
-        return total(rated)
 
     def times(self, interval_s: Any, every: int) -> Times:
         """The times that goodput follows from at an interval, repairs included."""
@@ -475,9 +440,11 @@ def _check_work(found: Findings, run: Run) -> None:
 
 def _check_local(found: Findings, run: Run) -> None:
     """Figures of the local level; room and wear are those of the worst type."""
-    j, job, local, drives = run.j, run.basis.job, run.j.local, run.drives
-    asked = job.checkpoint.local
+    j, job, local, asked = run.j, run.basis.job, run.j.local, run.basis.job.checkpoint.local
     assert local is not None and asked is not None
+    most = run.writers if j.writers == "one_replica" else math.inf
+    each_gb = asked.copies * j.checkpoint_gb / run.writers
+    drives = [(each_gb * min(usable_gpus(job, item), most), item) for item in run.types]
     lost = {"no"} if asked.copies > 1 else {"no", "peer"}
     shares = job.failure_shares.items()
     part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
@@ -492,20 +459,13 @@ def _check_local(found: Findings, run: Run) -> None:
     found.expect("jobs.local", local, own)
 
 
-def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:
+def _repair_unit(run: Run, asked: Repair, repair_s: float) -> dict[str, Any]:
     """Unit of repair of the type in use: its trays, or the system; spares of it and time waited."""
-    j, job, item, asked, repair = (
-        run.j,
-        run.basis.job,
-        run.types[0],
-        run.basis.job.repair,
-        run.j.repair,
-    )
-    assert asked is not None and repair is not None
+    j, job, item, tray = run.j, run.basis.job, run.types[0], asked.unit == "tray"
     whole, usable = gpus_of(item), usable_gpus(job, item)
     gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
     each, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
-    load = j.failures_per_gpu_day / DAY_S * asked.share * repair.repair_s * j.gpus_used
+    load = j.failures_per_gpu_day / DAY_S * asked.share * repair_s * j.gpus_used
     spares = run.counts[item.id] * each
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
     spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
@@ -531,7 +491,7 @@ def _check_repair(found: Findings, run: Run) -> None:
     found.require(bool(stated and asked), "jobs.repair: not as the problem asks")
     if stated is None or asked is None:
         return
-    own = _repair_unit(run, tray=asked.unit == "tray")
+    own = _repair_unit(run, asked, stated.repair_s)
     decided = asked.spares == "open"
     enough = decided or own["in_rack"] or own["spares"] == asked.spares
     found.require(enough, "jobs.repair.spares: fewer than the problem asks for")

@@ -25,6 +25,8 @@ from planner.verifier.basis import (
     Findings,
     Near,
     agrees,
+    times,
+    total,
     write,
 )
 from planner.verifier.bill import Bill
@@ -111,7 +113,11 @@ def _supplies(plan: Plan, run: Run) -> Iterator[Reached]:
 
 def _times(run: Run) -> Iterator[Reached]:
     j, job, bounds = run.j, run.basis.job, run.basis.job.gpus
-    (stall_s, drain_s, restore_s), local = run.worst_times, run.j.local
+    stall_s, drain_s, restore_s, local = j.stall_s, j.drain_s, j.restore_s, j.local
+    if j.degraded_drain_s is not None and j.degraded_restore_s is not None:
+        restore_s = j.degraded_restore_s
+        drain_s = 0.0 if j.mode == "sync" else j.degraded_drain_s
+        stall_s = j.degraded_drain_s if j.mode == "sync" else stall_s
     if job.restore.max_time_s is not None:
         yield Reached("restore_time", restore_s, job.restore.max_time_s)
     if j.mode == "sync":
@@ -151,8 +157,10 @@ def _storage(plan: Plan, run: Run) -> Iterator[Reached]:
         yield Reached("staging", ingest, j.bulk.staging_gb_per_s)
     if j.burst is not None:
         yield Reached("burst_recovery", j.burst.recovery_s, j.to_storage_s)
-    if run.endurance_tb_per_day is not None:
-        yield Reached("endurance", j.write_volume_tb_per_day, run.endurance_tb_per_day)
+    stored = run.basis.flash(run.counts)
+    endured = total(times(run.basis.unit_endurance(sku), count) for sku, count in stored.items())
+    if endured is not None:
+        yield Reached("endurance", j.write_volume_tb_per_day, endured)
     if rule == "demand":
         return
     of = (rule.read, rule.write, 1) if isinstance(rule, CustomRule) else RULES[rule]

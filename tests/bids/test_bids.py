@@ -15,7 +15,7 @@ from planner.api import Options
 from planner.inputs import Inputs
 from planner.schema.bill import Bids
 from planner.schema.problem import Quantity
-from tests.bids.material import four, plain, problem, write_problem, xlsx
+from tests.bids.material import HEAD, four, plain, problem, write_problem, xlsx
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
 
@@ -92,6 +92,21 @@ def test_quotes_are_read_ranked_and_traced(shown: Bids) -> None:
     assert crate.charges[0].usd == pytest.approx(18e6 * (1.0 - crate.rebate))
     assert "Ember flash storage appliance, 300 TB (Sheet!C4)" in ember.open[0]
     assert any("'on request'" in text for text in ember.findings)
+
+
+def test_units_beyond_those_included_cost_the_books_price(tmp_path: Path) -> None:
+    """Two of the three helpers are held in the price of the stores."""
+    rows: list[tuple[object, ...]] = [
+        ("Quote date: 2026-11-12, USD",), HEAD,
+        ("1", "BX-8-100", "Box 8", 40, 250_000.0, 10_000_000.0),
+        ("2", "QK-1-PRO", "Quick 1", 4, 150_000.0, 600_000.0),
+        ("2.1", "HP-220-X", "Helper node", 2, "included", "included"),
+        ("", "", "Total", None, None, 10_600_000.0),
+    ]  # fmt: skip
+    bid = judged(problem(tmp_path), [xlsx(tmp_path / "a.xlsx", rows)]).bids[0]
+    assert bid.figures is not None
+    assert bid.figures.capex_usd == 10_600_000.0 + 9_500.0
+    assert [(charge.kind, charge.usd) for charge in bid.charges] == [("surplus", 9_500.0)]
 
 
 Change = Mapping[str, str]

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plan(folder: Path) -> Plan:
-    return exports.plan_from_bytes((folder / "small.plan.json").read_bytes())
+    return exports.read_plan((folder / "small.plan.json").read_bytes()).plan
 
 
 def simulated(plan: Plan, **options: object) -> Simulation:

@@ -246,7 +246,7 @@ def _plans(found: Alternatives) -> Table:
 
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
 _STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
-_CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "more than is needed"}
+_CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "difference of units"}
 _LACKS = {"units": "not quoted", "support": "support, subscription"}
 
 
