@@ -84,6 +84,7 @@ class Solving(TypedDict, total=False):
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
     """A problem with its catalogs and prices, validated, to use many times."""
     texts = as_texts(settings)
+    check_files((problem,), Inputs, Mapping)
     if isinstance(problem, (str, os.PathLike)):
         require_single(problem)
         return load_file(Path(problem), settings=texts, scenario=scenario)
@@ -168,7 +169,8 @@ def size(
     """
     from planner.size_report import size_report
 
-    return size_report(load(problem, settings=settings, scenario=scenario), gpus)
+    inputs = load(problem, settings=settings, scenario=scenario)
+    return size_report(inputs, None if gpus is None else whole("--gpus", gpus))
 
 
 def write_workbook(plan: PlanSource, path: File) -> Path:
@@ -218,6 +220,7 @@ def sweep(
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
+    check_files(() if scenarios is None else (scenarios,))
     chosen = scenarios_of(
         request.inputs,
         vary=as_texts(vary, joined=True),
@@ -381,6 +384,7 @@ def bid(
     """
     from planner.analysis.bids import run
 
+    check_files(quotes)
     return run(
         request_of(problem, **solving),
         quotes=tuple(map(Path, quotes)),
@@ -474,6 +478,7 @@ def request_of(
     """
     if not sources:
         raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
+    check_files(sources, Inputs, Plan, Mapping)
     require_single(sources[0])
     taken = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
     paths, models = list[Path](), dict[Path, Inputs | Plan]()
@@ -512,15 +517,33 @@ def request_of(
     )
 
 
+def check_files(sources: Sequence[object], *kinds: type) -> None:
+    """Refuse a source that is neither a file nor of other kinds.
+
+    Raises:
+        InputError: with the way to give it.
+    """
+    for source in sources:
+        if isinstance(source, (str, os.PathLike, *kinds)):
+            continue
+        fix = "give the path of a file, or a model that planner returned"
+        if isinstance(source, (list, tuple)):
+            fix = "give each file as an argument of its own: *files"
+        elif hasattr(source, "to_csv"):
+            fix = "write it to a file first, with to_csv or to_parquet, and give its path"
+        message = f"a {type(source).__name__} is no file"
+        raise InputError(Finding("argument", message, fix=fix))
+
+
 def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
     """Settings ``{path: value}`` or a list of texts as texts ``path=value``.
 
     Args:
         joined: a list is the values to vary, joined by commas.
     """
-    if isinstance(settings, str):
+    if isinstance(settings, str) or not isinstance(settings, Iterable):
         fix = "write a list of them, or {path: value}"
-        raise InputError(Finding("set", f"'{clip(settings)}' is one text", fix=fix))
+        raise InputError(Finding("set", f"'{clip(str(settings))}' is one value", fix=fix))
     if not isinstance(settings, Mapping):
         return tuple(settings)
     return tuple(f"{path}={_text(value, joined)}" for path, value in settings.items())

@@ -150,7 +150,7 @@ def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
 
 def whole(option: str, number: int, least: int = 1) -> int:
     """A whole number of at least ``least``."""
-    if number < least:
+    if not isinstance(number, int) or number < least:
         raise _wrong(f"{option} {number} must be {least} or more")
     return number
 

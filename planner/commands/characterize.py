@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
 from planner.errors import Finding, InputError, suggest
-from planner.library import File
+from planner.library import File, check_files
 from planner.loader import load
 from planner.results import draw
 from planner.schema.telemetry import Characterization
@@ -80,6 +80,7 @@ def characterize(
     from planner.telemetry import characterize as read_traces
     from planner.telemetry.jobs import calibration
 
+    check_files(traces)
     files = [Path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))

@@ -351,7 +351,7 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
             label = f"{item.model}: share of the rate at {100 * point.gpu_cap:g} % of the power"
             cited.append(("throughput", label, point.throughput, "share", point.source))
         for name, label, value, unit, source in cited:
-            known, name = inputs.item_sources.get(item.id, {}).get(source), f"{name}.{item.id}"
+            known, name = inputs.item_sources.get(item.id, {}).get(source), f"{item.id}.{name}"
             title = source if known is None else known.title
             result.append(Assumption(name=name, label=label, value=value, unit=unit, source=title))
     counts = bill(case, run.units, run.ways).counts

@@ -348,14 +348,21 @@ class Search:
         return values
 
     def _most_work(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
-        """The plan that does the most work for as much capital, jobs where they are.
+        """The plan that does the most work with no more units for no more capital.
 
-        Without it a unit that the tolerance just asks for comes late, for no saving.
+        Without it a unit that the tolerance just asks for comes late, for no saving. In a large
+        problem purchases stay as they are.
         """
-        capex = self.program.total_capex
-        self.program.row("as_cheap", capex <= value_of(capex, values) * (1.0 + 1e-9))
-        self.program.ask_for(goal, maximise=False)
-        with self._fixed({v: values[v.name] for v in self.skeleton}):
+        program, last = self.program, len(self.program.periods) - 1
+        capex = program.total_capex
+        program.row("as_much", capex <= value_of(capex, values) * (1.0 + 1e-9))
+        for (at, sku, period), units in program.units.items():
+            if period == last and not isinstance(units, float):
+                program.row(f"as_many.{at}.{sku}", units <= float(round(value_of(units, values))))
+        program.ask_for(goal, maximise=False)
+        of_jobs = ("v", "replicas", "hot")
+        stays = [v for v in self.whole if kind_of(v) not in of_jobs]
+        with self._fixed({v: values[v.name] for v in (stays if self.large else self.skeleton)}):
             solved = self._ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
         if found is None and solved.values:

@@ -177,7 +177,12 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
     [
         (lambda: planner.solve("none.yaml"), "no such problem file"),
         (lambda: planner.solve("small.yaml", settings={"site.pue": 0}), "site.pue"),
-        (lambda: planner.solve("small.yaml", settings="site.pue=1.2"), "is one text"),
+        (lambda: planner.solve("small.yaml", settings="site.pue=1.2"), "is one value"),
+        (lambda: planner.solve("small.yaml", settings=3), "is one value"),
+        (lambda: planner.compare(["small.yaml"] * 2), "an argument of its own"),
+        (lambda: planner.characterize(pd.DataFrame()), "with to_csv"),
+        (lambda: planner.bid("small.yaml", ["offer.csv"]), "an argument of its own"),
+        (lambda: planner.size("small.yaml", gpus="8"), "--gpus 8 must be"),
         (lambda: planner.solve("small.yaml", gap=2), "--gap 2 must lie between 0 and 1"),
         (lambda: planner.solve("small.yaml", time_limit="5"), "'5' has no unit"),
         (lambda: planner.sweep("small.yaml"), "nothing is varied"),
@@ -235,7 +240,7 @@ def test_options_are_those_of_the_commands(here: Path) -> None:
     assert found == planner.tornado("small.yaml", ["site.pue=1.1:1.4"], workers="1")
     for call, words in (
         (lambda: planner.frontier("small.yaml", "money"), "--against 'money' is not known; one of"),
-        (lambda: planner.explain("small.yaml", why_not="box"), "'box' is one text"),
+        (lambda: planner.explain("small.yaml", why_not="box"), "'box' is one value"),
     ):  # fmt: skip
         with pytest.raises(planner.InputError, match=words):
             call()
@@ -298,6 +303,9 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
 
 
 WRONG: dict[str, tuple[Call, str]] = {
+    "frame as problem": (lambda frame: planner.explain(frame), "DataFrame is no file"),
+    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "DataFrame is no file"),
+    "frame as trace": (lambda frame: planner.characterize(frame), "DataFrame is no file"),
     "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
     "no trace": (lambda _: planner.characterize(), "nothing is given"),
     "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
