@@ -169,7 +169,7 @@ CHANGES = (
 def alone(place: int) -> str:
     """Return the plan of a change, asked of a problem that is loaded with it."""
     inputs = planner.load(planner.example("10MW"), settings=CHANGES[place])
-    return planner.solve(inputs, explain_none=False).model_dump_json()
+    return planner.solve(inputs).model_dump_json()
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -179,5 +179,5 @@ def test_a_plan_does_not_depend_on_what_was_asked_before(seed: int) -> None:
     random.Random(seed).shuffle(order)
     inputs = planner.load(planner.example("10MW"))
     for place in order:
-        plan = planner.solve(inputs, settings=CHANGES[place], explain_none=False)
+        plan = planner.solve(inputs, settings=CHANGES[place])
         assert plan.model_dump_json() == alone(place), CHANGES[place]

@@ -42,7 +42,7 @@ NAMES = {
     "Line.part_number", "Line.description", "Line.unit", "Line.lead_time", "Line.sku",
     "Line.site", "Line.parent", "Line.category",
     "Totals.critical_skus", "Device.sku", "FabricReport.switch_sku",
-    "FabricReport.serves", "WayPlan.id", "WayPlan.gpu_type", "JobPlan.gpu_type",
+    "FabricReport.serves", "WayPlan.id", "WayPlan.option", "WayPlan.gpu_type", "JobPlan.gpu_type",
     "JobPlan.gpu_types", "JobPlan.storage_family", "JobPlan.storage_families",
     "LimitReport.name", "LimitReport.label", "LimitReport.unit", "ObjectiveReport.name",
     "ObjectiveReport.unit", "IdleUnits.sku", "Provenance.tool", "Provenance.input_sha256",
