@@ -27,7 +27,6 @@ from planner.loader.catalogs import (
     implausible,
     load_catalogs,
 )
-from planner.loader.documents import in_line
 from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
 from planner.removed import COMMANDS
@@ -238,7 +237,7 @@ def _field_lines(value: Any, path: str, titles: Mapping[str, str]) -> Iterator[s
         title, confidence = titles[rest.pop("source")], rest.pop("confidence")
         number, note = rest.pop("value", ""), rest.pop("note", "")
         parts = [f"{_plain(number)} {ITEM_UNITS.get(path) or ''}".strip()]
-        parts += [f"{name} {_plain(each)}" for name, each in rest.items()]
+        parts += [_stated(name, each) for name, each in rest.items()]
         yield f"  {path}: {'; '.join(filter(None, [*parts, note]))}  [{confidence}] {title}"
     elif isinstance(value, dict):
         for name, inside in value.items():
@@ -250,11 +249,33 @@ def _field_lines(value: Any, path: str, titles: Mapping[str, str]) -> Iterator[s
         yield f"  {path}: {_plain(value)}"
 
 
+_UNITS = {
+    "gb_per_s": "GB/s",
+    "gbit_per_s": "Gb/s",
+    "tflops": "TFLOP/s",
+    "kw": "kW",
+    "tb": "TB",
+    "gb": "GB",
+    "usd": "USD",
+}
+"""Units by the end of a name."""
+
+
+def _stated(name: str, value: Any) -> str:
+    """A part of a figure: label, number, unit."""
+    for end, unit in _UNITS.items():
+        if name.endswith(f"_{end}"):
+            return f"{_stated(name.removesuffix(f'_{end}'), value)} {unit}"
+    return f"{name.replace('_', ' ')} {_plain(value)}"
+
+
 def _plain(value: Any) -> str:
     """A value on one line."""
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    return value if isinstance(value, str) else in_line(value)
+    if isinstance(value, dict):
+        return ", ".join(_stated(name, each) for name, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_plain, value))
+    return f"{value:,.12g}" if isinstance(value, float) else str(value)
 
 
 def check_catalogs(
