@@ -219,7 +219,7 @@ def test_pue_follows_the_heat() -> None:
     assert (plan.totals.heat_liquid_kw, plan.totals.heat_air_kw) == pytest.approx((24, 16))
 
 
-def test_a_goodput_out_of_reach_is_explained_after_few_numbers_of_gpus(
+def test_a_goodput_out_of_reach_tries_few_numbers_of_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every number of GPUs of a large hall was tried: none was refused for its goodput alone."""

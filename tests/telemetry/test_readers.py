@@ -245,7 +245,7 @@ def test_files_that_are_too_large(tmp_path: Path) -> None:
             characterize([tmp_path / name])
 
 
-def test_rows_of_hosts_without_a_telling_name_are_known_by_repeating_times(tmp_path: Path) -> None:
+def test_hosts_without_a_name_are_known_by_repeating_times(tmp_path: Path) -> None:
     raw = only(tmp_path, "csv", of_hosts(("time", "part", *NAMED[1:])))
     with pytest.raises(InputError, match=r"rows of several hosts\? .*--cluster COLUMN.*--sum"):
         series(raw, OPTIONS)
