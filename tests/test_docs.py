@@ -227,14 +227,20 @@ def test_the_site_is_built_without_a_broken_link_and_opens_offline(tmp_path: Pat
         assert not loaded.search((tmp_path / name).read_text("utf-8")), name
 
 
-# `docs/developing.md` names files that are there.
+# Pages and decisions name files that are there.
 
 
-def test_every_path_that_the_page_names_is_there() -> None:
-    page = (ROOT / "docs" / "developing.md").read_text("utf-8")
-    named = set(re.findall(r"`((?:planner|tests|docs|catalogs|problems|schemas)/[\w./]*)`", page))
-    assert len(named) > 50
-    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+def test_every_path_that_a_page_names_is_there() -> None:
+    named = {
+        (page.name, path)
+        for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+        if page.name != "CHANGELOG.md"
+        for path in re.findall(
+            r"`((?:planner|tests|docs|catalogs|problems|schemas)/[\w./]*)`", page.read_text("utf-8")
+        )
+    }
+    assert len(named) > 100
+    assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []
 
 
 # The Python examples run and print figures.
