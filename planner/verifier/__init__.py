@@ -247,6 +247,7 @@ def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
 def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that each item that may be bought was searched, or is listed with a reason."""
     left_out = {entry.sku: entry.reason for entry in plan.not_considered}
+    searched = frozenset(plan.searched)
     for sku, item in basis.items.items():
         if item.category in DECIDED:
             reason = excluded(basis, item, 0 if basis.sale(item).owned else 1)
@@ -257,7 +258,7 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
             real = not stated.startswith(UNWANTED)
             if stated.startswith("not known"):
                 real = None in _facts(basis, item)
-            once = (sku in plan.searched) != (sku in left_out and real)
+            once = (sku in searched) != (sku in left_out and real)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
 
 
