@@ -490,11 +490,6 @@ def stored(case: Case, counts: Counts) -> Stores:
     return Stores(write, read, *safe, worn_s, by_write, by_read, plate, bulk_read, usable, bulk_tb)
 
 
-def stored_of(case: Case, units: Mapping[str, int]) -> Stores:
-    """Bandwidth, capacity and endurance of the storage of one purchase."""
-    return stored(case, np.array([[units.get(item.id, 0)] for item in case.storage], np.int64))
-
-
 def with_bursts(
     case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
 ) -> tuple[Numbers, Numbers]:

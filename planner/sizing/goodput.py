@@ -550,25 +550,13 @@ class Restarts(NamedTuple):
         return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
 
 
-def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
-    """Factor of swaps on goodput: restarts take longer where hardware failed.
-
-    Args:
-        hardware_share: share of interruptions after which a unit is swapped.
-        swap_s: how much longer such a restart takes, s.
-        mtti_s: mean time to interruption, s.
-
-    Source: goodput has exp(-R/M) for a restart of R, so the mean of it where R differs by failure.
-    """
-    return 1.0 + hardware_share * math.expm1(-swap_s / mtti_s)
-
-
 @lru_cache(maxsize=256)
 def longest_swap_per_mtti(hardware_share: float) -> float:
     """The longest swap, as a share of the MTTI, up to which the optimum can be proven.
 
-    Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
-    g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.
+    Up to it the logarithm of the factor ``1 + hardware_share expm1(-swap / MTTI)`` of swaps on
+    goodput is concave in the logarithm of the MTTI: where g (1 - p) <= 1, g the swap over the MTTI
+    and p the share of hardware in what is left.
     """
     low, high = 1.0, 700.0
     for _ in range(100):
