@@ -89,7 +89,7 @@ def test_every_reader_refuses(
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
     "no inputs": (("inputs",), None, "inputs: the plan does not carry what it was made from"),
     "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
-    "other inputs": (("inputs",), exports.packed("{}"), "inputs: the inputs cannot be read"),
+    "other inputs": (("inputs",), exports.packed(b"{}"), "inputs: the inputs cannot be read"),
     "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 2"),
     "no count": (("totals", "racks"), "many", "totals.racks: the file holds no plan of this ver"),
     "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
