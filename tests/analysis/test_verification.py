@@ -211,7 +211,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
     path = moved(file, tmp_path)
-    path.write_text(carrying(read_plan(file), json.dumps(carried)).model_dump_json())
+    path.write_text(carrying(read_plan(file), json.dumps(carried).encode()).model_dump_json())
     code, found = verified(path, "--no-solve")
     assert (code, check(found, "catalogs").result) == (3, "fails")
     assert "the plan carries others" in check(found, "catalogs").text
