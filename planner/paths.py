@@ -57,7 +57,8 @@ def step_into(here: Any, step: str, path: str) -> Any:
         KeyError: there is no such step; the message is the whole ``path``.
     """
     if hasattr(here, "model_fields_set"):
-        name = field_of(type(here), step)
+        model: Any = type(here)
+        name = field_of(model, step)
         if name is not None:
             return getattr(here, name)
     elif isinstance(here, Mapping):

@@ -298,8 +298,8 @@ def of_table(inputs: Inputs, path: Path) -> Axis:
     try:
         variables = tuple(Variable(inputs, each) for each in paths)
     except NoPlaceError as error:
-        fix = "separate columns with commas" if ";" in paths[0] else error.fix
-        raise InputError(Finding("vary", str(error), file, 1, fix=fix)) from None
+        instead = "separate columns with commas" if ";" in paths[0] else error.fix
+        raise InputError(Finding("vary", str(error), file, 1, fix=instead)) from None
     read, wrong = list[list[Reading | None]](), list[Finding]()
     for line, cells in rows:
         texts = cells[named:]

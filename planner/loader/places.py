@@ -246,23 +246,24 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     root, name, *_ = (*steps, "")
     if root == "catalogs" or (root == PRICES and (not name or name.isdigit())):
         fix = "name them in a scenario of the problem file, and give --scenarios"
-        raise NoPlaceError(f"the files under {root} cannot be varied", fix)
+        named = "price books" if root == PRICES else root
+        raise NoPlaceError(f"which {named} are read cannot be varied", fix)
     if root not in (CATALOG, PRICES):
         return [Place("", _slot_for(Problem), inputs.problem)], steps
     known: Mapping[str, Any] = inputs.prices
-    example = "list"
+    kind, example = "price", "list"
     if root == CATALOG:
         known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
-        example = "consumes.it_power"
+        kind, example = "item", "consumes.it_power"
     if name not in (ALL, *known):
-        fix = suggest(name, [*known])
-        raise NoPlaceError(f"no '{name[:60]}' under {root} in the files in use", fix)
+        raise NoPlaceError(f"no {kind} '{name[:60]}' in the files in use", suggest(name, [*known]))
     if len(steps) < 3:
         message = f"'{root}.{name}' is no single value"
         raise NoPlaceError(message, f"such as {root}.{name}.{example}")
-    having = [each for each, value in known.items() if field_of(type(value), steps[2])]
+    kinds: dict[str, Any] = {each: type(value) for each, value in known.items()}
+    having = [each for each, kind in kinds.items() if field_of(kind, steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
-    return [Place(f"{root}.{n}", _slot_for(type(known[n])), known[n]) for n in names], steps[2:]
+    return [Place(f"{root}.{n}", _slot_for(kinds[n]), known[n]) for n in names], steps[2:]
 
 
 def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
