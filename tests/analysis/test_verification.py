@@ -292,7 +292,7 @@ def changed(opened: PlanFile, where: Where_reassembly, value: Any) -> PlanFile:
     assert part[where[-1]] != value
     part[where[-1]] = value
     plan = Plan.model_validate_json(json.dumps(document))
-    again = from_data("x", carrying(plan, opened.carried).model_dump_json().encode())
+    again = from_data("x", carrying(plan, opened.carried.encode()).model_dump_json().encode())
     assert again.changes == ()
     return again
 
@@ -351,7 +351,7 @@ def test_verify_tells_of_emptied_warnings_and_claims_no_signature(
 ) -> None:
     file = tmp_path / "x.plan.json"
     emptied = changed(hall, ("warnings",), [])
-    file.write_text(carrying(emptied.plan, hall.carried).model_dump_json())
+    file.write_text(carrying(emptied.plan, hall.carried.encode()).model_dump_json())
     done = ran("verify", str(file), "--no-solve")
     assert done.code == 3
     assert "checksums agree (no signature)" in done.out
