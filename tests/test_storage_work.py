@@ -54,7 +54,6 @@ def test_data_is_read_by_all_systems_in_use() -> None:
     assert ingest(plan).value == pytest.approx(25.6)
     assert ingest(plan).limit == pytest.approx(28.0)
     assert job.delivered_read_gb_per_s == pytest.approx(28.0)
-    assert job.read_limited_by == "appliances"
 
 
 def test_size_asks_all_systems_for_data() -> None:

@@ -127,8 +127,6 @@ class JobPlan(PlanModel):
     checkpoint_gb: Customer[float]
     delivered_write_gb_per_s: Customer[float]
     delivered_read_gb_per_s: Customer[float]
-    write_limited_by: Customer[Literal["appliances", "clients"]]
-    read_limited_by: Customer[Literal["appliances", "clients"]]
     client_write_limit_gb_per_s: Customer[float]
     client_read_limit_gb_per_s: Customer[float]
     writing_systems: Customer[int]
@@ -156,9 +154,6 @@ class JobPlan(PlanModel):
     tolerate_down: Customer[int] = 0
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None
-    degraded_drain_s: Customer[float | None] = None
-    degraded_restore_s: Customer[float | None] = None
-    fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
     writers: Customer[Literal["all", "one_replica"]] = "all"
     checkpoints_held: Customer[int] = 0
@@ -171,7 +166,6 @@ class JobPlan(PlanModel):
     tensor_gpus: Customer[int | None] = None
     per_system_gpus: Customer[int | None] = None
     usable_gpus_by_type: Customer[dict[str, int]] = {}
-    idle_gpus: Customer[int] = 0
     local: Customer[LocalPlan | None] = Field(default=None, exclude_if=is_none)
     derived_stall: Customer[bool] = Field(default=False, exclude_if=is_empty)
     repair: Customer[Repair | None] = Field(default=None, exclude_if=is_none)
