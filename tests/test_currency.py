@@ -62,7 +62,7 @@ def test_a_bill_foots_in_the_currency_it_is_shown_in(tmp_path: Path) -> None:
     dollars = solve(_written(tmp_path))
     assert _same_purchase(plan, dollars)
     outside = for_audience(plan, "customer").shown_in
-    assert (outside.code, outside.source, plan.shown_in.source) == ("JPY", "", "BoJ")
+    assert (outside.code, outside.source, plan.shown_in.source) == ("JPY", "", "BOJ")
     made = bill(plan)
     assert made.currency == "JPY"
     lines = [line for line in made.lines if line.unit_net is not None]
