@@ -33,6 +33,7 @@ from planner.units import Dimension, QuantityError, parse
         ("1.2 BUSD", units.MONEY, 1.2e9),
         ("99 kUSD", units.MONEY, 99_000.0),
         ("80 USD/MWh", units.ENERGY_PRICE, 0.08),
+        ("0.08 USD/kW/h", units.ENERGY_PRICE, 0.08),
         ("2208 USD/kW/year", units.POWER_PRICE, 184.0),
         ("2 U", units.RACK_UNITS, 2.0),
         ("1.4 t", units.WEIGHT, 1400.0),
