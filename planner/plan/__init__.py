@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from planner.case import Case
+from planner.currency import USD
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
@@ -27,7 +28,6 @@ from planner.schema.plan import (
     Provenance,
     Site,
 )
-from planner.schema.prices import ShownIn
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
         "searched": tuple(
             sorted((*case.covered, *(each.id for each in (*case.systems, *case.storage))))
         ),
-        "currency": ShownIn.of(inputs.problem.shown_in),
+        "currency": None if inputs.problem.shown_in == USD else inputs.problem.shown_in,
     }
 
 

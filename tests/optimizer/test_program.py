@@ -178,7 +178,7 @@ def test_program_and_search_agree_on_random_problems(chunk: int) -> None:
     assert "tangents" in forms
 
 
-@pytest.mark.exhaustive(keep=2, most=20)
+@pytest.mark.exhaustive(keep=3, most=20)
 @pytest.mark.parametrize("chunk", range(40))
 def test_program_and_search_agree_with_every_lever(chunk: int) -> None:
     for seed in chunk_of(chunk, 10):
