@@ -23,7 +23,7 @@ import numpy as np
 
 from planner.case import Case, Storage, System
 from planner.case.figures import SUMS
-from planner.case.items import Offer, Terms, ends
+from planner.case.items import Offer, Terms
 from planner.case.model import Ceil, Companions, ObjectiveName, Quantity, Steps, Sum
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
@@ -224,17 +224,17 @@ def least_write(item: Offer) -> float:
     """The least write bandwidth that a unit of storage gives in any number, GB/s."""
     if not isinstance(item, Storage):
         return 0.0
-    if not item.segments:
+    if not item.table:
         return item.nameplate_write_gb_per_s
-    return min(write / count for count, _, write in ends(item))
+    return min(row.write_gb_per_s / row.units for row in item.table)
 
 
 def most_each(item: Storage) -> tuple[float, float]:
     """The most (read, write) bandwidth that a unit of an item gives, GB/s."""
-    if not item.segments:
+    if not item.table:
         return item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
-    known = ends(item)
-    return max(r / n for n, r, _ in known), max(w / n for n, _, w in known)
+    read, write = zip(*((read / n, write / n) for n, read, write in item.table), strict=True)
+    return max(read), max(write)
 
 
 def least_column(objective: str) -> str | None:
@@ -337,7 +337,7 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
         ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
         return (offer.pack, named, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
-    table = offer.id if offer.segments else ""
+    table = offer.id if offer.table else ""
     down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
     worn = offer.endurance_tb_per_day is None
     return (offer.pack, named, offer.family, table, worn, down if case.tolerate_down else ())

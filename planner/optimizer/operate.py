@@ -474,7 +474,7 @@ def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
-            if offer.segments and count > offer.segments[-1].high:
+            if offer.table and count > offer.table[-1].units:
                 return False
     if len(serving) > case.max_families:
         return False
