@@ -493,12 +493,6 @@ class Case:
     def _places(self) -> dict[str, int]:
         return {item.id: place for place, item in enumerate(self.storage)}
 
-    def in_bulk(self, units: Mapping[str, int]) -> tuple[float, float]:
-        """Capacity (TB) and delivered read bandwidth (GB/s) of the bulk tier."""
-        items = [(item, units.get(item.id, 0)) for item in self.storage if item.is_bulk]
-        read = sum(item.bulk_nameplate_read_gb_per_s * count for item, count in items)
-        return sum(item.bulk_tb * count for item, count in items), self.delivered_read_share * read
-
     # Ways and compute fabrics.
 
     @cached_property

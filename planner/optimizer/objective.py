@@ -28,7 +28,7 @@ from planner.case.model import Ceil, Companions, ObjectiveName, Quantity, Steps,
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
-from planner.optimizer.operate import Run, bought_write_gb_per_s
+from planner.optimizer.operate import Run, stores_of
 from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES, Measure, Point, Team
 
 TIE_TOLERANCE = 1e-6
@@ -78,14 +78,17 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         spent = max(bill(case, run.units, run.ways)[TCO], LEAST_TCO_MUSD * MILLION)
         return math.log(spent / work_paid(case, run, ratio))
 
+    def written(run: Run) -> float:
+        return float(case.delivered_write_share * stores_of(case, run.units).sustained[0])
+
     measures: dict[str, Callable[[Run], float]] = {
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),
         "gpus": lambda o: float(o.gpus),
         **{f"usd_{ratio}": partial(price, ratio=ratio) for ratio in PRICES},
         "disliked": lambda o: float(sum(o.units.get(name, 0) for name in case.policy.disliked)),
-        "least_write": lambda o: bought_write_gb_per_s(case, o.units),
-        "most_write": lambda o: -bought_write_gb_per_s(case, o.units),
+        "least_write": written,
+        "most_write": lambda o: -written(o),
         "units": lambda o: float(sum(o.units.values())),
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }
