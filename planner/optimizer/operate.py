@@ -436,11 +436,14 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]
 
 def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
     """True if counts may be ordered: minimum orders, highest counts, families in use."""
-    if any(units[offer.id] < offer.low for offer in case.demanded):
-        return False
     serving: dict[str, int] = {}
-    for offer, count in case.held_offers(units):
-        if count < least_order(offer) or (offer.high is not None and count > offer.high):
+    for offer in case.offers():
+        count, high = units.get(offer.id, 0), offer.high
+        if count < (max(offer.low, least_order(offer)) if count else offer.low):
+            return False
+        if not count:
+            continue
+        if high is not None and count > high:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
@@ -466,7 +469,11 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
     unplaced = (name for way in ways for name in case.unplaced.get(way, ()))
     return [
         *(s.name for s in sums if spent[s.figure] > case.limits.given(s.field) * (1 + SLACK)),
-        *(f"stock_{i.id}" for i in case.stocked if spent.purchased[i.id] > (i.stock or 0)),
+        *(
+            f"stock_{i.id}"
+            for i in case.bill_items()
+            if i.stock is not None and spent.purchased[i.id] > i.stock
+        ),
         *(f"unplaced_{name}" for name in dict.fromkeys(unplaced) if units[name]),
         *broken_by_counts(case, units),
     ]

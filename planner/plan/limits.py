@@ -262,8 +262,8 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
     """Stock, hot spares and vendor policy."""
     case, run, problem = plan.case, plan.run, plan.inputs.problem
     spent = bill(case, run.units, run.ways)
-    for stocked in case.stocked:
-        if bought := spent.purchased[stocked.id]:
+    for stocked in case.bill_items():
+        if stocked.stock is not None and (bought := spent.purchased[stocked.id]):
             model = plan.inputs.item(stocked.id).model
             yield _Entry(f"stock.{stocked.id}", bought, stocked.stock, model)
     for sku, used in sorted(run.used.items()):
