@@ -108,7 +108,9 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
         "description": inputs.problem.description,
         "site": _site(inputs, case),
         "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
-        "searched": tuple(sorted(each.id for each in (*case.systems, *case.storage))),
+        "searched": tuple(
+            sorted((*case.covered, *(each.id for each in (*case.systems, *case.storage))))
+        ),
         "currency": None if inputs.problem.shown_in == USD else inputs.problem.shown_in,
     }
 
