@@ -16,7 +16,7 @@ from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
-from planner.plan.lines import idle_units, lines, totals
+from planner.plan.lines import lines, totals
 from planner.plan.notes import Facts, assumptions, notes, verdict
 from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
@@ -66,9 +66,8 @@ def assemble(
     run = answer.operation
     if run is None:
         return base
-    idle = idle_units(inputs, case, run)
     fabrics = tuple(fabric_reports(case, bill(case, run.units, run.ways)))
-    bill_lines = lines(inputs, case, run, fabrics, idle)
+    bill_lines = lines(inputs, case, run, fabrics)
     job = job_plan(inputs, case, run)
     sums = totals(inputs, case, run, bill_lines, job)
     reported = limits(inputs, case, run, sums, job)
@@ -80,7 +79,6 @@ def assemble(
             "limits": reported,
             "fabrics": fabrics,
             "not_counted": case.companions.missing,
-            "idle": idle,
         }
     )
     if not drawn:

@@ -210,7 +210,7 @@ def _blocks(plan: Plan) -> Iterator[Block]:
         yield Text((plan.shown_in.rate_text(),), "Exchange rate")
     yield Text(plan.not_counted or ("none",), "Exclusions")
     yield Text(plan.warnings, "Notes")
-    yield Text(tuple(idle_texts(plan, fix=True)), "Installed units that stay idle")
+    yield Text(tuple(idle_texts(plan)), "Installed units that stay idle")
     lines = edition.own_lines(plan)
     notes = (f"{product(line)}: {note}" for line in lines for note in line.notes)
     yield Text(tuple(notes), "Notes on lines")

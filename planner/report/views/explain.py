@@ -37,7 +37,7 @@ def view(found: Explanation) -> list[Block]:
         return no_plan(plan)
     scenario = plan.provenance.scenario
     title = f"Why this plan: {plan.problem}" + (f", scenario {scenario}" if scenario else "")
-    idle = Text(tuple(idle_texts(plan, fix=True)), "Installed and idle", points=True, detail=True)
+    idle = Text(tuple(idle_texts(plan)), "Installed and idle", points=True, detail=True)
     blocks: list[Block] = [Heading(title), Facts(tuple(_facts(found)))]
     if found.value is not None:
         blocks.append(_marginals(found))
