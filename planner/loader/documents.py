@@ -91,9 +91,9 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
     if text is None:
         if not path.suffix and not os.path.lexists(path):
             named, known = path.with_name(f"{path.name}.yaml"), shipped.problem_files()
-            fix = f"planner init {path.name}" if path.name in known else f"give a {what}: NAME.yaml"
-            fix = f"did you mean {named}?" if named.exists() else fix
-            raise InputError(Finding("not-found", f"no such {what}", shorten_path(path), fix=fix))
+            hint = f"planner init {path.name}" if path.name in known else "give FILE.yaml"
+            hint = f"did you mean {named}?" if named.exists() else hint
+            raise InputError(Finding("not-found", f"no such {what}", shorten_path(path), fix=hint))
         text, digest = read_text(path, what)
     document = parse(text, shorten_path(path))
     if not isinstance(document.data, dict):
