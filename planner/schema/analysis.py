@@ -477,11 +477,8 @@ class Forced(Record):
     """The best plan with something else forced; ``loss``: share worse than the plan, whose capex
     it exceeds by ``extra_capex_usd``."""
 
-    kind: Literal["storage_vendor", "gpu_type"]
-    key: str
     label: str
     setting: tuple[str, ...]
-    outcome: Literal["plan", "no_plan", "not_found"]
     reason: str | None = None
     value: InPlanUnit | None = None
     loss: float | None = None
@@ -518,12 +515,9 @@ class Item(Record):
 class WhyNot(Record):
     """A plan beside those with other vendors, types and items; plans within ``tie`` are equal."""
 
-    objective: str
-    sense: Literal["maximize", "minimize"]
     tie: float
     forced: tuple[Forced, ...] = ()
     items: tuple[Item, ...] = ()
-    message: str | None = None
 
 
 class Moved(Record):
@@ -538,10 +532,9 @@ class Moved(Record):
 
 
 class NextStep(Record):
-    """Least loosening of a limit that pays, and the largest that does not."""
+    """Least loosening of a limit that pays."""
 
     to_text: str
-    short_text: str
     setting: str
     gain: InPlanUnit
 
