@@ -272,7 +272,7 @@ def tornado(problem: ProblemSource, vary: Settings = (), **solving: Unpack[Solvi
     from planner.analysis.tornado import study
 
     request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    return study(request.inputs, texts, request.each(), by=0.2, progress=request.progress)
+    return study(request.inputs, texts, request.each(), progress=request.progress)
 
 
 def uncertain(

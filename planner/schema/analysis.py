@@ -302,7 +302,6 @@ class UncertainInput(Record):
     unit: str
     distribution: str
     low: InItsUnit
-    median: InItsUnit
     high: InItsUnit
 
 
@@ -331,7 +330,6 @@ class CandidatePlan(Record):
     best_in: int
     feasible: float
     mean: InUnitOfGoal | None
-    worst: InUnitOfGoal | None
     mean_regret: float
     most_regret: float
 
