@@ -216,7 +216,7 @@ class Field:
         reading = self.variable.read(text)
         if reading.faults:
             raise InputError([replace(f, file=origin, path=self.path) for f in reading.faults])
-        value = self.variable.cell(reading, self.variable.choose_display([reading]))
+        value = self.variable.column([reading])[1][0]
         if isinstance(value, float | int) and not isinstance(value, bool):
             return Side(self.short_text(float(value)), float(value), reading.changes)
         return Side(text, text, reading.changes)
