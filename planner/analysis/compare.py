@@ -508,7 +508,9 @@ def _directions(
     inputs: Inputs, case: Case, held: Run, floor: Change
 ) -> Iterator[tuple[Way, tuple[Change, ...]]]:
     """Yield every direction with its changes: other vendors and types alone, then extremes."""
-    found = [(each.kind, each.label, each.changes) for each in others(inputs, case, held.units)]
+    found: list[tuple[str, str, tuple[Change, ...]]] = [
+        (each.kind, each.label, each.changes) for each in others(inputs, case, held.units)
+    ]
     for name, objective in _EXTREMES.items():
         if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
             continue
