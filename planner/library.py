@@ -187,8 +187,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.workbook import write
 
     target, request = Path(path), request_of(plan)
-    model = request.models.get(request.path)
-    opened = open_plan(request.path, model if isinstance(model, Plan) else None)
+    opened = open_plan(request.path, request.models.get(request.path))
     stream = io.BytesIO()
     created = datetime.combine(today(), time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())

@@ -105,7 +105,7 @@ def read_sides(request: Request, options: Options) -> list[Read]:
                 model = load(path, settings=settings, scenario=scenario)
             plan = solve_with(model, options)
         else:
-            plan = read_plan(path, model if isinstance(model, Plan) else None)
+            plan = read_plan(path, model)
         side = Side(
             key=key,
             source=str(path),
@@ -360,7 +360,6 @@ def rules_table(
 
     Args:
         base: the plan of the problem itself.
-        progress: called with the number of rows solved and of all.
     """
     options = options.started()
     asked, rows = tuple(rule_rows(inputs)), list[RuleRow]()
@@ -456,7 +455,6 @@ def alternatives(
 
     Args:
         within: how far behind the bound a plan may be, as a share of the objective.
-        progress: called with the numbers of directions searched and of all.
 
     Raises:
         VerificationError: a plan does not agree with its re-computation.

@@ -108,7 +108,6 @@ def explain(
     Args:
         asked: items whose absence is explained exactly, with their break-even price.
         plan: the best plan, where it is known.
-        progress: called with the numbers of questions answered and of all.
 
     Raises:
         InputError: an asked name is no item.

@@ -50,7 +50,6 @@ def study(
             ``defaults``.
         options: how exactly to solve, and how long at most for each end; the base is proven to the
             gap of `solve`.
-        progress: called with the numbers of ends solved and of all.
 
     Raises:
         InputError: a range cannot be read, or an input is varied twice.

@@ -91,7 +91,6 @@ def study(
         plan: the best plan of the problem itself.
         samples, seed: number of scenarios, and seed of all draws.
         sobol: Sobol indices, from further scenarios.
-        progress: called with the numbers of scenarios solved and of all.
 
     Raises:
         InputError: a distribution cannot be.

@@ -522,7 +522,6 @@ def solve_variants(
         bases: problems by the name that scenarios give as their base.
         view: makes the results; it is pickled.
         found: filled with results by index as they come, so that an interruption keeps them.
-        progress: called with the numbers of scenarios solved and of all.
     """
     tasks: dict[Hashable, list[Scenario]] = dict(enumerate(pieces(scenarios)))
     do = partial(_solve_piece, bases, options, view)
