@@ -31,7 +31,7 @@ from planner.portfolio.plan import solve as solve_portfolio
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.report.views.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
@@ -127,7 +127,7 @@ class SingleExplorer(Explorer):
         plan, _ = self.solve(asked, effort)
         if base is None:
             vars(self)["base"] = base = plan
-        found = _single_page(restated(plan), restated(base))
+        found = _single_page(in_currency(plan), in_currency(base))
         found["proving"] |= plan.status == "infeasible" and not stage  # the reason takes longer
         return found
 

@@ -7,10 +7,12 @@ net ones, or none. What leaves the house is marked in the schema, field by field
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, reduce
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel
 
@@ -20,9 +22,6 @@ from planner.limits import known
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
 from planner.schema.prices import ShownIn
-
-if TYPE_CHECKING:
-    from planner.schema.analysis import Column
 
 # Audience.
 
@@ -116,9 +115,7 @@ def _nothing(model: PlanModel, name: str) -> Any:
 # Currency: plans and records with every amount as `Money` of the one they are shown in.
 # Their fields are called ``usd`` all the same.
 
-RecordT = TypeVar("RecordT", bound=Record)
-_RATES = frozenset({"usd_per_unit"})
-"""Rates of exchange, no amounts."""
+ShownT = TypeVar("ShownT")
 
 
 def currency_of(result: object) -> Currency:
@@ -127,53 +124,53 @@ def currency_of(result: object) -> Currency:
     return next(filter(None, found), USD)
 
 
-def restated(record: RecordT, money: Currency | None = None) -> RecordT:
-    """A plan or a study's record with every amount in a currency, by default its own.
+def in_currency(value: ShownT, money: Currency | None = None, *, paid: bool = False) -> ShownT:
+    """A record, or figures, with every amount in a currency, by default that of the record.
 
-    One shown in USD is returned as it is.
+    Args:
+        paid: whether all figures are amounts; else those named ``usd`` and those of a unit of USD.
     """
-    money = money or currency_of(record)
-    return record if money == USD else _model(record, money, (), paid=False)
+    money = money or currency_of(value)
+    return value if money == USD else _converted(value, money, (), paid=paid)
 
 
-def restated_columns(
-    columns: Sequence[Column], rows: Mapping[str, Sequence[Any]], money: Currency
-) -> dict[str, Sequence[Any]]:
-    """The rows of a sweep, by column, with every amount of USD in a currency."""
-    if money == USD:
-        return dict(rows)
-    paid = {column.name for column in columns if "USD" in column.unit}
-    return {
-        name: [_value(value, money, (), paid=True) for value in values] if name in paid else values
-        for name, values in rows.items()
-    }
+def _converted(value: Any, money: Currency, around: tuple[Record, ...], *, paid: bool) -> Any:
+    """A value in a currency; ``around``: the records that hold it, the nearest first."""
+    if isinstance(value, Record) and not isinstance(value, ShownIn):
+        records = (value, *around)
+        amounts = {name for name, _ in value if paid or _is_amount(name, records)}
+        parts = {n: _converted(each, money, records, paid=n in amounts) for n, each in value}
+        return value.model_copy(update=parts)
+    if isinstance(value, tuple):
+        return tuple(_converted(each, money, around, paid=paid) for each in value)
+    if isinstance(value, dict):
+        return {key: _converted(each, money, around, paid=paid) for key, each in value.items()}
+    if not paid or not isinstance(value, (int, float)) or isinstance(value, bool | Money):
+        return value
+    return Money(float(f"{money.of(value):.15g}"), money)  # without the noise of a division
 
 
-def _model(model: RecordT, money: Currency, held_by: tuple[Record, ...], *, paid: bool) -> RecordT:
-    """A record restated; ``held_by``: the records around it, the nearest first; ``paid``: all of
-    its figures are amounts."""
-    if isinstance(model, ShownIn):
-        return model
-    records: tuple[Record, ...] = (model, *held_by)
-    changes: dict[str, object] = {}
-    for name, unit_source in _figures_by_unit(type(model)).items():
-        value = getattr(model, name)
-        amount = paid or ("usd" in name.split("_") and name not in _RATES)
-        amount = amount or (unit_source is not None and "USD" in _unit(unit_source, records))
-        changed = _value(value, money, records, paid=amount)
-        if changed is not value:
-            changes[name] = changed
-    return model.model_copy(update=changes) if changes else model
+def _is_amount(name: str, records: tuple[Record, ...]) -> bool:
+    """True if a field of the first record is an amount, by its name or its unit."""
+    if "usd" in name.split("_"):
+        return name != "usd_per_unit"  # a rate of exchange
+    mark = _marks(type(records[0])).get(name)
+    for record in records if mark is not None else ():
+        with suppress(AttributeError):
+            if mark.of in ("", *(each.__name__ for each in type(record).__mro__)):
+                return "USD" in attrgetter(mark.path)(record)
+    return False
 
 
 @cache
-def _figures_by_unit(kind: type[Record]) -> dict[str, InUnit | None]:
-    """The fields of a record, each with the mark of its unit's field, where another has it."""
-    found = {}
-    for name, info in kind.model_fields.items():
-        marks = (*info.metadata, *_parts(info.annotation))
-        found[name] = next((mark for mark in marks if isinstance(mark, InUnit)), None)
-    return found
+def _marks(kind: type[Record]) -> Mapping[str, InUnit]:
+    """The marks of fields in the unit of another field."""
+    return {
+        name: mark
+        for name, info in kind.model_fields.items()
+        for mark in (*info.metadata, *_parts(info.annotation))
+        if isinstance(mark, InUnit)
+    }
 
 
 def _parts(annotation: object) -> Iterator[object]:
@@ -182,35 +179,8 @@ def _parts(annotation: object) -> Iterator[object]:
         yield from _parts(part)
 
 
-def _unit(source: InUnit, records: Sequence[Record]) -> str:
-    """The unit of a figure by the nearest record that has it, empty where none has."""
-    first, *rest = source.path.split(".")
-    for record in records:
-        names = {each.__name__ for each in type(record).__mro__}
-        if first in type(record).model_fields and source.of in (names if source.of else ("",)):
-            start = getattr(record, first)
-            return str(reduce(lambda each, name: getattr(each, name, ""), rest, start))
-    return ""
-
-
-def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid: bool) -> object:
-    if isinstance(value, Record):
-        return _model(value, money, records, paid=paid)
-    if isinstance(value, tuple):
-        parts = tuple(_value(part, money, records, paid=paid) for part in value)
-        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
-    if not paid or isinstance(value, bool | Money):
-        return value
-    if isinstance(value, dict):
-        return {key: _value(part, money, records, paid=True) for key, part in value.items()}
-    if not isinstance(value, (int, float)):
-        return value
-    # Without the digits that are the noise of a division.
-    return Money(float(f"{money.of(value):.15g}"), money)
-
-
 def list_price(line: Line) -> float | None:
-    """The list price of a line of a restated plan as a bill lists it: in whole cents."""
+    """The list price of a line of a plan in its currency as a bill lists it: in whole cents."""
     price, money = line.unit_list_usd, currency_of_amount(line.unit_list_usd)
     whole = money.code != "USD" and not line.is_percentage
     return round(price, money.decimals) if price is not None and whole else price

@@ -27,7 +27,7 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.edition import HIDDEN_OBJECTIVE, own_lines, restated
+from planner.report.edition import HIDDEN_OBJECTIVE, in_currency, own_lines
 from planner.report.views.plan import (
     answer_lines,
     bought_text,
@@ -104,7 +104,7 @@ def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]
         return found
     first, *rest = (
         Section(place, title, tuple(_parts(blocks)))
-        for place, title, blocks in plan_sections(restated(plan))
+        for place, title, blocks in plan_sections(in_currency(plan))
     )
     return [first, *rest[:-2], *found, *rest[-2:]]
 

@@ -21,7 +21,7 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.schema.analysis import Audit, Edit, Verification
 from planner.schema.operation import (
     ApplianceRow,
@@ -68,10 +68,10 @@ def audit(found: Audit) -> list[Block]:
     if found.edited is None:
         verdict = f"nothing to compare: {found.reason}"
         return [title, Facts((("Verdict", verdict),)), _edits(found), notes_block((unread,))]
-    shown_in = found.edited.shown_in
+    broken = [in_currency(each, found.edited.shown_in) for each in found.breaches]
     facts = (
         ("Verdict", _verdict(found, found.edited)),
-        ("Broken", "; ".join(fmt.breach_text(restated(each, shown_in)) for each in found.breaches)),
+        ("Broken", "; ".join(map(fmt.breach_text, broken))),
         ("Edited", "" if found.edits else "nothing"),
     )
     lacking = [
@@ -123,7 +123,7 @@ def _figure(plan: Plan, name: str) -> float | None:
 
 def _figures(found: Audit) -> Table:
     """The figures of the solved, the edited and the best plan."""
-    plans = [restated(plan) for plan in (found.solved, found.edited, found.best) if plan]
+    plans = [in_currency(plan) for plan in (found.solved, found.edited, found.best) if plan]
     names = [name for name in _ROWS if any(_figure(plan, name) is not None for plan in plans)]
     shown = (found.edited or found.solved).shown_in
     columns = [words("figure", (shown.named(FIGURES[name].title) for name in names))]

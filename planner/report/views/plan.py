@@ -31,8 +31,8 @@ from planner.report.edition import (
     HIDDEN_OBJECTIVE,
     can_run_short,
     decided_lines,
+    in_currency,
     own_lines,
-    restated,
     tells_ratio,
     two_pues,
 )
@@ -74,7 +74,7 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
         parts: further parts to show, of ``PARTS``.
         styled: with escape sequences for colours.
     """
-    plan = restated(plan)
+    plan = in_currency(plan)
     if plan.totals is None or not plan.jobs:
         return show(no_plan(plan), full=True, styled=styled)
     text = show(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
