@@ -60,7 +60,7 @@ _FEW = 60
 _HATCH, _THICKNESS = "////", 0.34
 _DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
 """Width of a picture, and of one of several panels on a page."""
-_LETTERS, _LABEL, _MOST_LETTERS = 118, 44, 240
+_LETTERS, _LABEL, _MOST_LETTERS = 118, 48, 240
 _TITLE_PT, _SMALL_PT = 11.0, 9.0
 _LINE_IN, _EDGE_IN, _PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 0.22, 0.18, 4.3, 2.6, 0.4, 0.75
 _LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
@@ -310,6 +310,8 @@ def _set_ends(axes: Axes, panel: Panel, width_px: float) -> None:
     for layer in bars:
         for start, end, text in zip(layer.starts, layer.ends, layer.texts, strict=False):
             sides[end >= start] = max(sides[end >= start], len(text))
+    beside = min(_LABEL, max(map(len, panel.rows), default=0))  # letters of the rows' names
+    width_px -= beside * _LETTER_PX
     room = [min(_MOST_ROOM, (letters + 1) * _LETTER_PX / width_px) for letters in sides]
     if any(sides):
         whole = (high - low) / (1.0 - sum(room))

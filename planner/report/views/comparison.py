@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from planner.currency import currency_among, currency_of
+from planner.currency import currency_of
 from planner.figures import FIGURES, OBJECTIVES, RATIOS
 from planner.report import words as fmt
 from planner.report.blocks import (
@@ -95,29 +95,28 @@ def _table(title: str, columns: Sequence[Column], rows: str, first: int | None =
 
 def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: int) -> Table:
     """Figures of the plans, and their change against the first."""
-    labels = [fmt.titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
     longest = width() // 4
     wordy = any(isinstance(v, str) and len(v) > longest for r in rows for v in r.series.values)
-    columns = [words("", labels)]
-    written = [fmt.write_row(row.series.values, row.unit) for row in rows]
+    written = [fmt.write_row(row.label, row.unit, row.series.values) for row in rows]
+    columns = [words("", (label for label, *_ in written))]
     for at, key in enumerate(keys):
-        columns.append(Column(key, tuple(texts[at] for texts in written), words=wordy))
+        columns.append(Column(key, tuple(texts[at] for *_, texts in written), words=wordy))
+    pairs = list(zip(rows, written, strict=True))
     for at, key in enumerate(keys[1:], 1):
-        texts = tuple(fmt.changed_by(row.series.changes[at], row.unit) for row in rows)
-        columns.append(Column(f"{key} - {keys[0]}", texts, detail=True))
+        changes = (shown.text(row.series.changes[at], "+") for row, (_, shown, _) in pairs)
+        columns.append(Column(f"{key} - {keys[0]}", tuple(changes), detail=True))
     return _table(title, columns, title.split()[0].lower(), first)
 
 
 def _lines(rows: Sequence[LineRow], keys: Sequence[str]) -> Table:
     """Units in place, then capex against the first plan."""
     columns = [words("", (row.product for row in rows))]
-    for at, key in enumerate(keys):
-        columns.append(
-            Column(key, tuple(fmt.write_figure(r.quantity.values[at], "") for r in rows))
-        )
+    columns += [
+        figures(key, (row.quantity.values[at] for row in rows), 0) for at, key in enumerate(keys)
+    ]
     for at, key in enumerate(keys[1:], 1):
-        capex = tuple(fmt.changed_by(row.capex_usd.changes[at], "USD") for row in rows)
-        columns.append(Column(f"{key} - {keys[0]}, capex", capex, detail=True))
+        changes = (row.capex_usd.changes[at] for row in rows)
+        columns.append(figures(f"{key} - {keys[0]}, capex", changes, "USD", detail=True))
     return _table("Bill, units", columns, "lines", _FIRST_ROWS)
 
 

@@ -177,7 +177,7 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         return [title, Facts(facts)]
     no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
     proof = f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
-    proof += f"others; each within {fmt.percent(study.gap_asked, 4)} of its bound where "
+    proof += f"others; each within {fmt.gap(study.gap_asked)} of its bound where "
     proof += f"'{fmt.STATUS_WORDS['optimal']}'"
     missing = study.asked - study.rows
     proof += f"; {missing:,} of {study.asked:,} not answered" if missing > 0 else ""
