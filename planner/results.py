@@ -224,7 +224,7 @@ def html(result: Any) -> str:
         blocks = [each for each in blocks if not isinstance(each, Heading)]
     found = [f"<h3>{escape(clean(title, limit=None))}</h3>", fragment(blocks)]
     for chart in charts_of(result):
-        if chart.panels:
+        if chart.panel:
             from planner.report.picture import png
 
             data = base64.b64encode(png(chart)).decode()
@@ -441,7 +441,7 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     from planner.report.picture import png
 
     found = {}
-    for chart in (each for each in charts if each.panels):
+    for chart in (each for each in charts if each.panel):
         own = "" if f".{chart.name}" in stem.name else f".{chart.name}"
         found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
     return found

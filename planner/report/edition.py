@@ -20,6 +20,7 @@ from planner.currency import USD, Currency, Money
 from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
+from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
 from planner.schema.prices import ShownIn
 
@@ -184,6 +185,11 @@ def list_price(line: Line) -> float | None:
     price, money = line.unit_list_usd, currency_of_amount(line.unit_list_usd)
     whole = money.code != "USD" and not line.is_percentage
     return round(price, money.decimals) if price is not None and whole else price
+
+
+def part_number(line: Line) -> str:
+    """The part number of a line as a bill shows it."""
+    return "on request" if line.part_number in (None, "", NO_PART_NUMBER) else str(line.part_number)
 
 
 # The bill: its lines in order, numbered; figures worth showing.

@@ -12,8 +12,7 @@ from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
 from planner.report.words import product
 from planner.schema import Prices
-from planner.schema.catalog import NO_PART_NUMBER
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Plan
 from planner.workbook.book import (
     COUNT,
     SHARE,
@@ -153,11 +152,6 @@ def _mark(row: Row) -> Term:
     return if_(any_of([differs(*pair) for pair in pairs]), _EDITED, "")
 
 
-def _part_number(line: Line) -> str:
-    known = line.part_number not in (None, "", NO_PART_NUMBER)
-    return str(line.part_number) if known else "on request"
-
-
 class Column(NamedTuple):
     """A column of the bill, and its content of a line."""
 
@@ -170,7 +164,7 @@ class Column(NamedTuple):
 
 _COLUMNS = (
     Column("number", "#", 5, "text", lambda row: row.number),
-    Column("part", "Part number", 22, "text", lambda row: _part_number(row.line)),
+    Column("part", "Part number", 22, "text", lambda row: edition.part_number(row.line)),
     Column("what", "Description", 80, "wrap", lambda row: row.described),
     Column("quantity", "In place", 8.5, "n0", lambda row: row.line.quantity),
     Column("spares", "Spares", 7.5, "n0", lambda row: row.line.spares),

@@ -5,7 +5,8 @@ A plan without a purchase shows why there is none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from planner.currency import amount, bare, currency_among
 from planner.figures import FIGURES, OBJECTIVES, objective_label
@@ -33,6 +34,7 @@ from planner.report.edition import (
     decided_lines,
     in_currency,
     own_lines,
+    part_number,
     tells_ratio,
     two_pues,
 )
@@ -199,14 +201,14 @@ def _figure(name: str, value: float) -> str:
     return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
 
 
-def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
-    """The bill: every line, or a line for each section beyond GPUs and storage."""
+def _purchase(plan: Plan, totals: Totals) -> Table:
+    """The purchase, a line for each section beyond GPUs and storage."""
     lines = own_lines(plan)
     shown = fmt.results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
         there = [line for line in lines if line.section == section]
-        if every or section in CORE_SECTIONS:
+        if section in CORE_SECTIONS:
             rows += [_line(line, shown.text(line.extended_net_usd)) for line in there]
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
@@ -226,6 +228,39 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             words("lead time", leads),
         ),
     )
+
+
+def bill(plan: Plan) -> Table:
+    """Every line, with sums; money has no column where the edition shows none."""
+    lines, code = own_lines(plan), plan.shown_in.code
+    kws = [line.it_power_kw for line in lines]
+    columns = [
+        words("item", map(fmt.product, lines), foot="Total"),
+        words("part number", map(part_number, lines)),
+        words("section", (line.section for line in lines)),
+        figures("quantity", (line.quantity for line in lines), 0),
+    ]
+    if any(line.unit_net_usd is not None for line in lines):
+        nets = [line.extended_net_usd for line in lines]
+        columns.append(figures("bought", (line.purchased for line in lines), 0))
+        if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
+            columns.append(_paid(f"unit list, {code}", [line.unit_list_usd for line in lines]))
+        if any(line.discount for line in lines):
+            columns.append(figures("discount", (x.discount or None for x in lines), fmt.percent))
+        columns.append(_paid(f"unit net, {code}", [line.unit_net_usd for line in lines]))
+        columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
+    total = _total(kws, lambda kw: f"{kw:,.2f}")
+    columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
+    return Table("Bill", tuple(columns))
+
+
+def _paid(label: str, amounts: Sequence[float | None], foot: str = "") -> Column:
+    return figures(label, amounts, lambda usd: bare(usd, None), foot=foot)
+
+
+def _total(values: Sequence[float | None], write: Callable[[float], str]) -> str:
+    known = [value for value in values if value is not None]
+    return write(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
 
 
 def _line(line: Line, price: str) -> tuple[str, ...]:
@@ -503,7 +538,7 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
 
 def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
     if name == "lines":
-        yield _purchase(plan, totals, every=True)
+        yield bill(plan)
         yield from storage_alternatives(plan)
     elif name == "notes":
         yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)

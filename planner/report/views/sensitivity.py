@@ -123,7 +123,7 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
             layers.append(Mark(text, xs[at], ys[at], "diamond" if name == "Knee" else "star"))
     text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
     text += proven([point.gap for point in points])
-    return (Chart("frontier", title, text, (Panel(across, up, tuple(layers)),)),)
+    return (Chart("frontier", title, text, Panel(across, up, tuple(layers))),)
 
 
 # Tornado: each input at its low and its high end, the widest swing first.
@@ -239,7 +239,7 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
     panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
     text = f"{fmt.counted(len(study.swings), 'input')} changed one at a time, "
     text += f"{len(moving)} drawn; beside each bar its value there."
-    return (Chart("tornado", title, text, (panel,)),)
+    return (Chart("tornado", title, text, panel),)
 
 
 def _offset(study: Tornado, swing: Swing, side: str) -> float:

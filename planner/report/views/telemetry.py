@@ -308,7 +308,7 @@ def charts(study: FleetStudy) -> tuple[Chart, ...]:
         layers += [law] if name == "interval" else []
         panel = Panel(*pair, (*layers, Line("job", tuple(x), tuple(y), style="o")))
         text = f"{trend_text(trend)}." + (f" {_law_text(study)}." if name == "interval" else "")
-        found.append(Chart(name, title, text, (panel,)))
+        found.append(Chart(name, title, text, panel))
     return tuple(found)
 
 
