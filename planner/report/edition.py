@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from planner.currency import USD, Currency, Money
 from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
+from planner.report.words import product
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
@@ -257,15 +258,10 @@ def decided_lines(plan: Plan, *sections: str) -> list[Line]:
     ]
 
 
-def complete(plan: Plan) -> bool:
-    """True if the bill goes beyond GPU systems and storage."""
-    return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
-
-
-def tells_ratio(plan: Plan, limit: str) -> bool:
-    """True if to state money per useful work: the bill is complete, or the problem names it."""
-    limited = any(each.name == limit for each in plan.limits)
-    return complete(plan) or limited or plan.objective.name == f"usd_{limit}"
+def bought_text(plan: Plan, *sections: str) -> str:
+    """The GPU systems and the storage in use, or the lines of sections."""
+    lines = decided_lines(plan, *sections)
+    return ", ".join(f"{line.working:,} × {product(line)}" for line in lines)
 
 
 def cooled_by_liquid(plan: Plan) -> bool:
@@ -274,7 +270,7 @@ def cooled_by_liquid(plan: Plan) -> bool:
 
 
 def two_pues(plan: Plan) -> bool:
-    """True if heat to liquid has a PUE of its own, and there is such heat."""
+    """True if heat to liquid has a PUE of its own."""
     return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
 
 
@@ -296,9 +292,3 @@ def over_time(plan: Plan) -> bool:
 def can_run_short(limit: LimitReport) -> bool:
     """True if there can be too little of a limit's quantity."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
-
-
-def taxes(plan: Plan) -> str:
-    """The taxes in all amounts: those that are lines, as services."""
-    services = any(line.section == "Services" for line in own_lines(plan))
-    return "with no taxes but those listed" if services else "without taxes"

@@ -22,11 +22,10 @@ from planner.report.blocks import (
     Tiles,
     choose_rows,
 )
-from planner.report.edition import HIDDEN_OBJECTIVE, in_currency, own_lines
+from planner.report.edition import HIDDEN_OBJECTIVE, bought_text, in_currency, own_lines
 from planner.report.views.plan import (
     answer_lines,
     bill,
-    bought_text,
     limit_bars,
     near_optimal_loss,
     storage_alternatives,

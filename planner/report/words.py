@@ -146,6 +146,17 @@ def quantity(value: float, unit: str) -> str:
     return plain(value, COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit))
 
 
+def brief(value: float, unit: str) -> str:
+    """A figure with its unit, short enough for a tile."""
+    if unit == "share":
+        return percent(value, 2)
+    if unit == "kW" and abs(value) >= 1e3:
+        return f"{value / 1e3:,.2f} MW"
+    if "USD" in unit:
+        return money(value)
+    return f"{value:,.0f} {unit}" if unit != "s" and abs(value) >= 1e3 else quantity(value, unit)
+
+
 # Shares and changes.
 
 
@@ -256,11 +267,6 @@ def product(line: Line) -> str:
 def with_vendor(vendor: str, name: str) -> str:
     """A name after its vendor's, unless it begins with it."""
     return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
-
-
-def so_many(count: int, name: str) -> str:
-    """Units with their name, set apart where that begins with a number itself."""
-    return f"{count:,}{' x' if name[:1].isdigit() else ''} {name}"
 
 
 # The quality of a plan.

@@ -227,6 +227,8 @@ class Bill:
         closed = {"unit_list"} if prices == "list+net" else set()  # what is paid is the net price
         keys = _INPUTS.keys() & self.at.keys() - closed
         self.inputs = {key: of for key, of in _INPUTS.items() if key in keys}
+        services = any(line.section == "Services" for line in plan.lines)
+        self.taxes = "with no taxes but those listed" if services else "without taxes"
         self.rows: list[Row] = []
         self.totals: dict[str, V] = {}
         self.wide = self.at["mark"] - 1
@@ -366,7 +368,7 @@ def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
     """
     bill = Bill(book, plan, prices)
     standing = "Bill of materials" if prices == "none" else "Budgetary quotation"
-    money = "" if prices == "none" else f" · {book.currency.code}, {edition.taxes(plan)}"
+    money = "" if prices == "none" else f" · {book.currency.code}, {bill.taxes}"
     bill.sheet.head(plan.problem, f"{standing}{money} · estimates, not an offer", bill.wide)
     bill.sheet.at = _BILL
     bill.write()
@@ -431,7 +433,7 @@ def _terms(bill: Bill) -> Iterator[str]:
     plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {bill.book.currency.code}, net of discounts, {edition.taxes(plan)}. "
+            f"Prices: {bill.book.currency.code}, net of discounts, {bill.taxes}. "
             "Budgetary estimates until vendors' quotes replace them; not an offer."
         )
         yearly = "Support and subscriptions" if edition.subscribed(plan) else "Support"

@@ -23,9 +23,8 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.edition import decided_lines
+from planner.report.edition import bought_text, decided_lines
 from planner.report.screen import show
-from planner.report.views.plan import bought_text
 from planner.schema.analysis import (
     Alternatives,
     Comparison,
@@ -147,7 +146,7 @@ def rules(found: RulesTable) -> list[Block]:
         value = f"{fmt.quantity(own.measured or 0.0, measure.unit)} of {measure.label}"
         capex_usd = own.plan.totals.capex_usd
         cost = "" if capex_usd is None else f", {fmt.money(capex_usd)} of capex"
-        text = f"{_storage(own.plan)}: {value}{cost}"
+        text = f"{bought_text(own.plan, 'Storage')}: {value}{cost}"
     gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
         Heading(f"{fmt.named(found)}  (storage by other rules)"),
@@ -163,7 +162,9 @@ def _rules_table(found: RulesTable) -> Table:
     totals = [None if plan is None else plan.totals for plan in plans]
     jobs = [None if plan is None else plan.jobs[0] for plan in plans]
     storage = (
-        f"no plan: {row.reason or 'none was found'}" if row.plan is None else _storage(row.plan)
+        f"no plan: {row.reason or 'none was found'}"
+        if row.plan is None
+        else bought_text(row.plan, "Storage")
         for row in rows
     )
 
@@ -185,11 +186,6 @@ def _rules_table(found: RulesTable) -> Table:
 
 def _storage_kw(plan: Plan) -> float:
     return sum(line.it_power_kw or 0.0 for line in decided_lines(plan, "Storage"))
-
-
-def _storage(plan: Plan) -> str:
-    lines = decided_lines(plan, "Storage")
-    return ", ".join(f"{line.working:,} {line.model}" for line in lines) or "no storage"
 
 
 # Near-optimal plans.

@@ -31,11 +31,9 @@ from planner.report.edition import (
     CORE_SECTIONS,
     HIDDEN_OBJECTIVE,
     can_run_short,
-    decided_lines,
     in_currency,
     own_lines,
     part_number,
-    tells_ratio,
     two_pues,
 )
 from planner.report.screen import show
@@ -184,21 +182,10 @@ def tiles(totals: Totals, job: JobPlan, most: int) -> list[tuple[str, str]]:
         value = getattr(job, name, None) or getattr(totals, name, None)
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
-        found.append((_figure(name, value), FIGURES[name].label))
+        unit, label = FIGURES[name].unit, FIGURES[name].label
+        text = fmt.brief(value, unit)
+        found.append((text.removesuffix(f" {unit}") if unit in label else text, label))
     return found[:most]
-
-
-def _figure(name: str, value: float) -> str:
-    """A figure of a plan with its unit, short enough for a tile."""
-    unit, label = FIGURES[name].unit, FIGURES[name].label
-    if unit == "share":
-        return fmt.percent(value, 2)
-    if unit == "kW" and value >= 1e3:
-        return f"{value / 1e3:,.2f} MW"
-    if unit in ("USD", "s") or "USD" in unit:
-        return fmt.quantity(value, unit)
-    digits = 1 if name == "days_to_train" else 0
-    return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
 
 
 def _purchase(plan: Plan, totals: Totals) -> Table:
@@ -372,14 +359,14 @@ def _cost(plan: Plan, totals: Totals) -> str:
     if totals.tco_usd is not None and plan.site.years is not None:
         text += f", opex {fmt.money(totals.opex_usd_per_year)}/year"
         text += f", TCO {fmt.money(totals.tco_usd)} ({fmt.years(plan.site.years)})"
-    each = (
-        ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
-        ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
-    )
+    each = {
+        "useful GPU-hour": totals.usd_per_useful_gpu_hour,
+        "million tokens": totals.usd_per_million_tokens,
+    }
     ratios = [
         f"{usd:{'.2f' if usd >= 1 else '.3g'}} {plan.shown_in.code} per {unit}"
-        for name, usd, unit in each
-        if usd is not None and tells_ratio(plan, name)
+        for unit, usd in each.items()
+        if usd is not None
     ]
     lead = [f"longest lead time {fmt.days(d)}"] if (d := totals.lead_time_days) else []
     return "; ".join([text, *filter(None, [", ".join(ratios)]), *lead])
@@ -435,11 +422,6 @@ def _more_options(notes: int, parts: Collection[str]) -> str:
     return f"--show {', '.join(left)}" if left else ""
 
 
-def bought_text(plan: Plan) -> str:
-    """The GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
-
-
 def near_optimal_loss(plan: Plan) -> str:
     """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
     goal = plan.objective
@@ -483,7 +465,7 @@ def _needed(found: StorageOptions) -> str:
 
 def _units(option: StorageOption) -> str:
     """An option as units with their models."""
-    parts = fmt.listed([fmt.so_many(item.units, item.model) for item in option.items])
+    parts = fmt.listed([f"{item.units:,} × {item.model}" for item in option.items])
     less = option.fewer_systems
     return f"{parts} (beside {fmt.counted(less, 'GPU system')} less)" if less else parts
 
