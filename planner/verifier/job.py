@@ -15,7 +15,7 @@ from planner.schema.catalog import Item
 from planner.schema.job import Job, Parallelism, Repair
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, agrees, round_up, value
+from planner.verifier.basis import Basis, Findings, agrees, value
 from planner.verifier.physics import (
     DAY_S,
     SAME_CAP,
@@ -139,8 +139,7 @@ class Run:
     @property
     def hot_spares(self) -> dict[str, int]:
         """Systems of each type that must stand ready."""
-        systems, share = self.basis.job.gpus.hot
-        return {sku: max(systems, round_up(share * count)) for sku, count in self.systems.items()}
+        return dict.fromkeys(self.systems, self.basis.job.gpus.hot_spares)
 
     @property
     def every(self) -> int:
@@ -307,13 +306,11 @@ def _check_storage(found: Findings, run: Run) -> None:
     if burst is not None:
         late_s = (j.checkpoint_gb - burst["buffer_gb"]) / write
         write = j.checkpoint_gb / max(j.checkpoint_gb / burst["delivered_write_gb_per_s"], late_s)
-    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
-    archives_tb = exports_tb + saved.milestones * j.checkpoint_gb / 1000
     needed_tb = j.checkpoints_held * j.checkpoint_gb / 1000 + j.other_data_tb
     own: dict[str, Any] = {
         "ingest_demand_gb_per_s": j.gpus_used * job.ingest_per_gpu_gb_per_s,
-        "checkpoints_held": saved.keep_last + 1 + (0 if job.in_bulk else saved.milestones),
-        "other_data_tb": data.staged_tb if job.in_bulk else data.size_tb + exports_tb,
+        "checkpoints_held": saved.keep_last + 1,
+        "other_data_tb": data.staged_tb if job.in_bulk else data.size_tb,
         "capacity_needed_tb": needed_tb / storage.fill_limit,
         "write_volume_tb_per_day": j.checkpoint_gb / 1000 * DAY_S / j.to_storage_s,
         "burst": burst,
@@ -332,7 +329,7 @@ def _check_storage(found: Findings, run: Run) -> None:
         bulk = [(item.provides, count) for item, count in items if item.is_bulk]
         most = sum((value(each.read) or 0.0) * count for each, count in bulk)
         own["bulk"] = {
-            "needed_tb": (data.size_tb + archives_tb) / storage.fill_limit,
+            "needed_tb": data.size_tb / storage.fill_limit,
             "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in bulk),
             "delivered_read_gb_per_s": storage.delivered_fraction.read * most,
             "staging_gb_per_s": (1.0 - saved.max_overlap) * sustained(run)[1],

@@ -207,11 +207,11 @@ def _item_limits(basis: Basis, bill: Bill, sku: str) -> Iterator[Reached]:
     stock = rule.stock if rule.stock is not None or price is None else price.stock
     if stock is not None and bought:
         yield Reached(f"stock.{sku}", bought, stock)
-    least, name = max(rule.min or 0, int(rule.required)), f"items.{sku}"
+    name = f"items.{sku}"
     if rule.fixed is not None:
         yield Reached(f"{name}.fixed", in_place, rule.fixed, rule.fixed > 0 or in_place > 0)
-    if rule.min is not None or rule.required:
-        yield Reached(f"{name}.min", in_place, least, least > 0)
+    if rule.min is not None:
+        yield Reached(f"{name}.min", in_place, rule.min, rule.min > 0)
     if rule.max is not None:
         yield Reached(f"{name}.max", in_place, rule.max, in_place > 0)
     if bill.standing.get(sku, 0) > bill.cluster.get(sku, 0):
