@@ -157,7 +157,9 @@ def _is_amount(name: str, records: tuple[Record, ...]) -> bool:
     if "usd" in name.split("_"):
         return name != "usd_per_unit"  # a rate of exchange
     mark = _marks(type(records[0])).get(name)
-    for record in records if mark is not None else ():
+    if mark is None:
+        return False
+    for record in records:
         with suppress(AttributeError):
             if mark.of in ("", *(each.__name__ for each in type(record).__mro__)):
                 return "USD" in attrgetter(mark.path)(record)

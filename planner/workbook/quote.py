@@ -289,7 +289,7 @@ class Bill:
 
     def _line(self, entry: Entry) -> dict[str, V]:
         sheet, line = self.sheet, entry.line
-        row, read = Row(entry, self.book.currency.decimals), {}
+        row, read = Row(entry, self.book.currency.decimals), dict[str, V]()
         for index, (key, title, _, look, content) in enumerate(self.columns):
             value, at, shown = content(row), (sheet.at, index), self.looks[index]
             if look == "cents" and line.is_percentage:

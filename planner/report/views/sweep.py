@@ -454,7 +454,7 @@ def _axis(column: Input, values: Sequence[Any], own: Any) -> dict[str, Any]:
     texts, unit, size = _texts(values, column.unit)
     is_line = all(map(_is_number, (*values, own)))
     far = [abs(value - own) if is_line else float(value != own) for value in values]
-    places = list(range(len(values)))
+    places: list[float] = list(range(len(values)))
     if all(map(_is_number, values)):
         places = [_rounded(value / size) for value in values]
     start = {"at": places, "now": far.index(min(far))}
