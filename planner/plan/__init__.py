@@ -17,7 +17,7 @@ from planner.optimizer.optimise import Certificate
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
 from planner.plan.lines import lines, totals
-from planner.plan.notes import Facts, assumptions, full_fabric, notes, verdict
+from planner.plan.notes import Facts, assumptions, notes, verdict
 from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
     Infeasibility,
@@ -97,7 +97,7 @@ def assemble(
     cut = None
     if answer.ties_cut:
         cut = "the time limit" if answer.late else "the end of the search"
-    return plan.model_copy(update={"verdict": verdict(plan, full_fabric(facts), cut)})
+    return plan.model_copy(update={"verdict": verdict(plan, cut)})
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
