@@ -187,8 +187,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.workbook import write
 
     target, request = Path(path), request_of(plan)
-    model = request.models.get(request.path)
-    opened = open_plan(request.path, model if isinstance(model, Plan) else None)
+    opened = open_plan(request.path, request.models.get(request.path))
     stream = io.BytesIO()
     created = datetime.combine(today(), time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())
@@ -275,7 +274,7 @@ def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Sol
     from planner.analysis.tornado import study
 
     request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    return study(request.inputs, texts, request.each(), by=0.2, progress=request.progress)
+    return study(request.inputs, texts, request.each(), progress=request.progress)
 
 
 def uncertain(
