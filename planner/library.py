@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
 from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
+from planner.files import write_all
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
