@@ -130,7 +130,7 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    path, limit_s = request.path, request.time_limit_s
+    path, limit_s = request.path, request.solving.time_limit_s
     if path.suffix.lower() == ".xlsx":
         from planner.workbook.audit import audit  # openpyxl takes long to load
 
