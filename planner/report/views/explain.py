@@ -18,7 +18,7 @@ from planner.report.blocks import (
     proof_block,
     words,
 )
-from planner.report.edition import decided_lines
+from planner.report.edition import bought_text
 from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
 from planner.schema.analysis import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED, Plan
@@ -37,7 +37,7 @@ def view(found: Explanation) -> list[Block]:
         return no_plan(plan)
     scenario = plan.provenance.scenario
     title = f"Why this plan: {plan.problem}" + (f", scenario {scenario}" if scenario else "")
-    idle = Text(tuple(idle_texts(plan, fix=True)), "Installed and idle", points=True, detail=True)
+    idle = Text(tuple(idle_texts(plan)), "Installed and idle", points=True, detail=True)
     blocks: list[Block] = [Heading(title), Facts(tuple(_facts(found)))]
     if found.value is not None:
         blocks.append(_marginals(found))
@@ -53,10 +53,7 @@ def view(found: Explanation) -> list[Block]:
 def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     plan, why, goal = found.plan, found.why_not, found.plan.objective
     assert goal.value is not None
-    text = fmt.listed(
-        [fmt.so_many(line.working, fmt.product(line)) for line in decided_lines(plan)]
-    )
-    text += f": {_amount(found, goal.value)}"
+    text = f"{bought_text(plan)}: {_amount(found, goal.value)}"
     if fmt.gives_away(goal) and goal.best is not None:
         text += f"; changes below are against the best, {_amount(found, goal.best)}"
     yield "Plan", text
