@@ -30,7 +30,6 @@ from planner.workbook.live import (
     int_,
     is_number,
     join,
-    ln,
     max_,
     min_,
     of,
@@ -67,7 +66,6 @@ def tree(draw: random.Random, cells: list[V], depth: int) -> V:
         lambda: int_(one),
         lambda: round_up(one),
         lambda: exp(one / 1e6),
-        lambda: or_na(ln(one)),
         lambda: if_(differs(one, two), one, -two),
         lambda: if_(is_number(one), one, 0),
     ]
