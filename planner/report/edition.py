@@ -23,7 +23,6 @@ from planner.report.words import product
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
-from planner.schema.prices import ShownIn
 
 # Audience.
 
@@ -93,6 +92,8 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
 
 
 def _visible_value(value: object, prices: Prices) -> object:
+    if isinstance(value, Currency):  # without the source of its rate
+        return Currency(value.code, value.usd)
     if isinstance(value, PlanModel):
         return _redacted(value, prices)
     if isinstance(value, tuple):
@@ -143,7 +144,7 @@ def in_currency(value: ShownT, money: Currency | None = None, *, paid: bool = Fa
 
 def _converted(value: Any, money: Currency, around: tuple[Record, ...], *, paid: bool) -> Any:
     """A value in a currency; ``around``: the records that hold it, the nearest first."""
-    if isinstance(value, Record) and not isinstance(value, ShownIn):
+    if isinstance(value, Record):
         records = (value, *around)
         amounts = {name for name, _ in value if paid or _is_amount(name, records)}
         parts = {n: _converted(each, money, records, paid=n in amounts) for n, each in value}

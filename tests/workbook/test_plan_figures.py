@@ -104,8 +104,9 @@ def test_formulas_compute_in_excel_what_their_cells_show(books: dict[str, Made])
 def test_libreoffice_recalculates_every_cell_alike(books: dict[str, Made], tmp_path: Path) -> None:
     files = []
     for name, each in books.items():
-        files.append(tmp_path / f"{name.replace(' ', '_')}.xlsx")
-        files[-1].write_bytes(each.content)
+        if name not in SOLVABLE:  # their formulas are among those of the variants
+            files.append(tmp_path / f"{name.replace(' ', '_')}.xlsx")
+            files[-1].write_bytes(each.content)
     for source, result in zip(files, convert(tmp_path, files), strict=True):
         before, after = values(source), values(result)
         wrong = {

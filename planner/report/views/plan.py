@@ -401,14 +401,10 @@ def _checkpoint(plan: Plan, job: JobPlan) -> str:
     return f"{text}; {fmt.about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
 
 
-def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
-    """Idle installed units with the reason, and with ``fix`` the remedy."""
-    models = {line.sku: fmt.product(line) for line in plan.lines}
-    return [
-        f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"
-        + (f"; {each.fix}" if fix and each.fix else "")
-        for each in plan.idle
-    ]
+def idle_texts(plan: Plan) -> list[str]:
+    """Idle installed units with the reason, the first note of their line."""
+    idle = (line for line in plan.lines if line.idle)
+    return [f"{fmt.product(line)}: {(*line.notes, f'{line.idle:,} idle')[0]}" for line in idle]
 
 
 def _more_options(notes: int, parts: Collection[str]) -> str:
@@ -522,7 +518,7 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
         yield bill(plan)
         yield from storage_alternatives(plan)
     elif name == "notes":
-        yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)
+        yield Text(tuple(idle_texts(plan)), "Idle", points=True)
         left = f"not counted: {', '.join(plan.not_counted)}; docs/bill.md has how to count them"
         repair = "repair and spares are excluded: set repair: {share, time} of the job"
         missing = (
