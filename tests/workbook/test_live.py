@@ -219,7 +219,7 @@ def test_a_plan_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
     changed: Plan = source.plan.model_copy(update={"lines": (line, *source.plan.lines[1:])})
     path = tmp_path / "x.xlsx"
     _, inputs, _ = tables.unpack(carried_text(source.content))
-    path.write_bytes(made(changed, inputs=inputs).content)
+    path.write_bytes(made(changed, inputs=inputs.encode()).content)
     with pytest.raises(InputError, match="does not hold"):
         audit(path)
 
