@@ -51,10 +51,8 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES, FOR_A_START = 0.7, 0.2
-"""Shares of the time left for the bound by averaged periods, and for a start of it."""
-HUGE = 10_000
-"""From this number of whole numbers on it begins with purchases at the starts of blocks alone."""
+FOR_AVERAGES = 0.7
+"""Share of the time left for the bound by averaged periods."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -224,18 +222,18 @@ class Search:
             if worst < 1e-3 or now - before <= STALLED * abs(now):
                 break
             before = now
-        start: Mapping[str, float] = {}
-        if len(self.whole) > HUGE:
-            with self._fixed(dict.fromkeys(averaged.late, 0.0)):
-                start = self._ask(averaged.problem, gap=self.gap * 2.0, share=FOR_A_START).values
-        solved = self._ask(
-            averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES, start=start or None
-        )
+        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
         if solved.values:
             values = averaged.values(solved.values)
-            with self._fixed({v: values[v.name] for v in self.skeleton}):
+            chosen = {v: values[v.name] for v in self.skeleton}
+            if money:
+                bought: dict[tuple[int, str], float] = {}
+                for (at, sku, _), new in program.new.items():
+                    bought[at, sku] = bought.get((at, sku), 0.0) + value_of(new, values)
+                chosen |= {v: 0.0 for (at, sku, _), v in program.new.items() if not bought[at, sku]}
+            with self._fixed(chosen):
                 self._relaxed(RELAXED)
                 solved = self._solve_with_margin(least=least, share=FOR_COUNTS)
             self._take(found, goal, solved.values, least=least)
