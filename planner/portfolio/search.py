@@ -225,24 +225,36 @@ class Search:
         solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
-        if solved.values:
-            values = averaged.values(solved.values)
-            chosen = {v: values[v.name] for v in self.skeleton}
-            if money:
-                bought: dict[tuple[int, str], float] = {}
-                for (at, sku, _), new in program.new.items():
-                    bought[at, sku] = bought.get((at, sku), 0.0) + value_of(new, values)
-                chosen |= {v: 0.0 for (at, sku, _), v in program.new.items() if not bought[at, sku]}
+        if not solved.values:
+            return
+        values = averaged.values(solved.values)
+        chosen = {v: values[v.name] for v in self.skeleton}
+        if money:
+            with self._fixed(chosen | self._idle(values)):
+                self._relaxed(RELAXED)
+                few = self._solve_with_margin(least=least, share=FOR_COUNTS)
+                self._take(found, goal, few.values, least=least)
+        if found.gap > self.gap:
             with self._fixed(chosen):
                 self._relaxed(RELAXED)
-                solved = self._solve_with_margin(least=least, share=FOR_COUNTS)
-            self._take(found, goal, solved.values, least=least)
+                more = self._solve_with_margin(least=least, share=FOR_COUNTS, start=found.values)
+                self._take(found, goal, more.values, least=least)
 
-    def _solve_with_margin(self, *, least: bool, share: float) -> Solved:
+    def _idle(self, values: Mapping[str, float]) -> dict[Any, float]:
+        """No purchases of items of which a solution buys none at a site."""
+        bought: dict[tuple[int, str], float] = {}
+        for (at, sku, _), new in self.program.new.items():
+            bought[at, sku] = bought.get((at, sku), 0.0) + value_of(new, values)
+        items = self.program.new.items()
+        return {new: 0.0 for (at, sku, _), new in items if bought[at, sku] < 0.5}
+
+    def _solve_with_margin(
+        self, *, least: bool, share: float, start: Mapping[str, float] | None = None
+    ) -> Solved:
         """Solve the program with floors passed by a margin where money is least."""
         margin = MARGIN if least else 0.0
         self._fix_slack(margin, margin)
-        solved = self._ask(gap=self.gap * 0.6, share=share)
+        solved = self._ask(gap=self.gap * 0.6, share=share, start=start or None)
         self._fix_slack(0.0, 0.0)
         if solved.values:
             self._tighten(solved.values)
