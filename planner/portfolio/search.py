@@ -222,7 +222,8 @@ class Search:
             if worst < 1e-3 or now - before <= STALLED * abs(now):
                 break
             before = now
-        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES)
+        gap = self.gap * (0.2 if money else 0.5)
+        solved = self._ask(averaged.problem, gap=gap, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
         if not solved.values:
