@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
 from pydantic import BaseModel
 
 from planner import shipped
@@ -322,6 +322,9 @@ class Basis:
 # Quantities read back.
 
 QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?) ?([A-Za-z%][A-Za-z/%]*)?$")
+ENTRY = re.compile(r"  (?:- id: )?([a-z0-9_]+):?\s*$")
+"""First line of an item in a catalog or a price book."""
+FIGURE = re.compile(r'^( {4,})([a-z0-9_]+):(?: (?:\{value: )?"?([^,{}"#]+))?')
 UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
     GB/s 1 TB/s 1e3 MB/s 1e-3 GB 1 TB 1e3 PB 1e6 MB 1e-3 GiB 1.073741824 TiB 1099.511627776
     s 1 ms 1e-3 min 60 h 3600 day 86400 days 86400 week 604800 weeks 604800
@@ -331,11 +334,13 @@ UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
 BASE = {u: float(factor) for u, factor in zip(UNITS.split()[::2], UNITS.split()[1::2], strict=True)}
 """Each unit in a base unit of its kind; the last five are of plain numbers."""
 ENDS = {unit.lower(): unit for unit in ("s", "kW", "GB", "TB", "RU", "kg", "m", "USD")}
-"""Unit of a field by the end of its name."""
+"""Unit of a field of the problem by the end of its name."""
 
 
 def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """Quantities of the plan's files that were read otherwise than they are written.
+
+    Text in any other than the usual form (`key: {value: 14.3 kW, ...}`) is left out.
 
     Args:
         inputs: as they were loaded from files, without later changes.
@@ -344,50 +349,66 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     found, document = Findings(), inputs.document
     if document is None:
         return ()
-    _read_back(found, document.data, inputs.problem, "problem")
-    skus, books = {line.sku for line in plan.lines}, inputs.problem.prices
-    for file in _parsed(inputs.problem.catalogs, shipped.catalog_files(), document.folder):
-        for entry in file.get("items") or ():
-            if entry.get("id") in skus:
-                _read_back(found, entry, inputs.by_id[entry["id"]], entry["id"])
-    books = (books,) if isinstance(books, str) else books or (shipped.DEFAULT_PRICES,)
-    files = _parsed(books, shipped.price_files(), document.folder)
-    for sku in skus & inputs.prices.keys() if len(files) == 1 else ():
-        if not inputs.prices[sku].parts:
-            _read_back(found, files[0]["prices"].get(sku), inputs.prices[sku], sku)
+    _read_problem(found, document.data, inputs.problem, "")
+    skus, named = {line.sku for line in plan.lines}, inputs.problem.prices
+    books = (named,) if isinstance(named, str) else named or (shipped.DEFAULT_PRICES,)
+    catalogs = _files(inputs.problem.catalogs, shipped.catalog_files(), document.folder)
+    prices = _files(books, shipped.price_files(), document.folder)
+    for sku, path, text in _written(catalogs, skus):
+        unit, item = (
+            ITEM_UNITS.get(path.replace("local.copy", "local.host_copy")),
+            inputs.by_id[sku],
+        )
+        figure = (
+            value(attrgetter(path.replace("local.copy", "local.host_copy"))(item)) if unit else 0
+        )
+        _compare(found, f"{sku}: {path}", figure, text, unit)
+    for sku, path, text in _written(prices if len(prices) == 1 else [], skus):
+        price = inputs.prices.get(sku)
+        if path == "list" and price is not None and not price.parts:
+            _compare(found, f"{sku}: list price", price.list_usd, text, "USD")
     return tuple(found.disagreements)
 
 
-def _parsed(names: Any, known: Mapping[str, Path], folder: Path) -> list[Any]:
-    paths = [known.get(name, folder / name) for name in (known if names is None else names)]
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [yaml.load(path.read_text("utf-8"), loader) for path in paths if path.is_file()]
+def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
+    """Compare the quantities of the problem's raw data with the model's fields."""
+    for key, raw in data.items() if isinstance(data, dict) else ():
+        fields = type(model).model_fields if isinstance(model, BaseModel) else {}
+        name = next((n for n, field in fields.items() if key in (n, field.alias)), "")
+        field, place = getattr(model, name, None), f"{path}.{key}".strip(".")
+        _compare(found, place, field, raw, ENDS.get(name.rpartition("_")[2]))
+        pairs = zip(raw, field, strict=False) if isinstance(field, tuple) else [(raw, field)]
+        for one, part in pairs:
+            _read_problem(found, one, part, place)
 
 
-def _read_back(found: Findings, raw: Any, model: Any, place: str, unit: str | None = None) -> None:
-    """Compare the quantities of raw data with the fields of a model."""
-    if isinstance(raw, dict) and isinstance(model, BaseModel):
-        names = {n: n for n in type(model).model_fields}
-        names |= {f.alias: n for n, f in type(model).model_fields.items() if f.alias}
-        for key, part in raw.items():
-            name = names.get(key, "")
-            inner = place if name == "value" else f"{place}.{name}"
-            known = ITEM_UNITS.get(inner.partition(".")[2]) or ENDS.get(name.rpartition("_")[2])
-            _read_back(found, part, getattr(model, name, None), inner, known)
-    elif isinstance(raw, list | tuple) and isinstance(model, tuple):
-        for one, part in zip(raw, model, strict=False):
-            _read_back(found, one, part, place)
-    elif isinstance(raw, str) and unit is not None:
-        own, stated = _read_quantity(raw, unit), getattr(model, "value", model)
-        if own is not None and isinstance(stated, float):
-            found.expect(f"{place} read back from '{raw}', {unit}", stated, own)
+def _compare(found: Findings, place: str, stated: Any, text: Any, unit: str | None) -> None:
+    """Compare a figure with its text, where that is a quantity in a unit that is read here."""
+    match = QUANTITY.match(text.strip()) if isinstance(text, str) else None
+    if match is None or unit is None or not isinstance(stated, float | int):
+        return
+    of_text, plain = match[2] or "", unit in BASE
+    if (of_text and of_text not in BASE) or (
+        of_text not in [*BASE][-5:] and plain != bool(of_text)
+    ):
+        return
+    own = float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)
+    found.expect(f"{place} read back from '{text.strip()}', {unit}", stated, own)
 
 
-def _read_quantity(text: str, unit: str) -> float | None:
-    """A quantity in a unit; None where it is none, or in a unit that is not read here."""
-    found, plain = QUANTITY.match(text.strip()), unit in BASE
-    if found is None or (found[2] and found[2] not in BASE):
-        return None
-    if plain != bool(found[2]) and found[2] not in list(BASE)[-5:]:
-        return None if plain or found[2] else float(found[1])
-    return float(found[1]) * BASE.get(found[2] or "", 1.0) / BASE.get(unit, 1.0)
+def _files(names: Any, known: Mapping[str, Path], folder: Path) -> list[Path]:
+    return [known.get(name, folder / name) for name in (known if names is None else names)]
+
+
+def _written(files: Iterable[Path], skus: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield (item, dotted key, quantity as written) of entries in catalogs or price books."""
+    for path in files:
+        sku = section = ""
+        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+            if match := ENTRY.match(line):
+                sku, section = match[1], ""
+            elif (match := FIGURE.match(line)) and sku in skus:
+                if not match[3]:
+                    section = f"{match[2]}." if len(match[1]) == 4 else section
+                else:
+                    yield sku, f"{section if len(match[1]) > 4 else ''}{match[2]}", match[3]

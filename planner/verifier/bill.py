@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from planner.figures import BTU_PER_H_PER_KW
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
 from planner.verifier.basis import (
@@ -204,6 +205,7 @@ def _units(basis: Basis, item: Item, working: int, count: int) -> dict[str, Any]
         "usable_tb": (usable_tb if working else 0.0) if item.category == "storage" else None,
         "unit_it_power_kw": draw_kw,
         "it_power_kw": times(draw_kw, stands),
+        "heat_btu_per_h": times(times(draw_kw, stands), BTU_PER_H_PER_KW),
         "typical_power_kw": times(basis.typical_kw(item), stands),
         "liquid_share": basis.liquid_share(item),
         "facility_power_kw": times(times(draw_kw, stands), basis.pue(item)),
@@ -247,6 +249,7 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
     air = None if draw is None or liquid is None else Near(draw - liquid, RELATIVE * draw)
     days = [x.lead_time_days for x in lines if x.purchased and x.lead_time_days is not None]
+    own["heat_btu_per_h"] = times(draw, BTU_PER_H_PER_KW)
     own |= {"heat_liquid_kw": liquid, "heat_air_kw": air, "lead_time_days": max(days, default=None)}
     found.expect("totals", plan.totals, own | _costs(basis, plan, lines, draw))
 

@@ -175,7 +175,7 @@ class Fabrics:
         own = {"endpoints": plug.ports * systems, "capacity": plug.ports * most}
         own |= {"parts_per_port": 1, "system_links": links}
         self._check(report, ports, (leaves, up), own, alone=not units)
-        self._ends(link and link.switch_end, down, asked.planes_allowed[0] * leaves)
+        self._ends(_switch_end(link), down, asked.planes_allowed[0] * leaves)
         self._cables(link, links)
         if asked.manager.transceiver is not None:
             self._ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
@@ -243,7 +243,7 @@ class Fabrics:
             self._ends(end, device.ports, device.units)
         for key, link in kinds.items():
             self._cables(link, together[key])
-            self._ends(link and link.switch_end, together[key])
+            self._ends(_switch_end(link), together[key])
 
     def _out_of_band(self, devices: Sequence[Devices], pdus: int) -> list[Devices]:
         """Check out-of-band management; its switches are devices of the in-band fabric."""
@@ -261,7 +261,7 @@ class Fabrics:
         report = self._stated("out_of_band", asked.switch, devices)
         self._check(report, slow, (leaves, 0), own | {"system_links": ports}, alone=True)
         self._cables(slow.link and slow.link.model_copy(update={"links": 1}), ports)
-        end, speed = top.link and top.link.switch_end, top.speed_gbit_per_s
+        end, speed = _switch_end(top.link), top.speed_gbit_per_s
         one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
         return [one] if asked.uplinks else []
 
@@ -319,7 +319,7 @@ class Fabrics:
         for between in (links, above):
             self._cables(group.link, planes * between)
         for ports, count in (up, leaves), (of_spine, spines), (above // max(1, cores), cores):
-            self._ends(group.link and group.link.switch_end, ports, planes * count)
+            self._ends(_switch_end(group.link), ports, planes * count)
 
     def _cables(self, link: Link | None, links: int) -> None:
         if link is not None and links:
@@ -328,3 +328,7 @@ class Fabrics:
     def _ends(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
         if end is not None and ports * devices:
             self.parts[end.item] += -(-ports // end.links) * devices
+
+
+def _switch_end(link: Link | None) -> LinkEnd | None:
+    return link.switch_end if link else None

@@ -263,12 +263,12 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
         rack = np.array([loads[0][0] / product or group.height_ru, most_kw, math.inf])
         loads = [np.array([rack[0], *(loads[0][1:] / product)])]
         found.require(len(items) == 1, f"{name}: devices that do not share a rack")
-    found.expect(f"{name}.product", group.product, product is not None)
-    found.expect(f"{name}.height_ru", group.height_ru, float(rack[0]))
-    _, power_kw, weight_kg = sum(loads)
-    found.expect(f"{name}.it_power_kw", group.it_power_kw, power_kw)
+    _, power_kw, known_kg = (float(side) for side in np.sum(loads, axis=0))
+    weights = (times(basis.of_unit(item, "weight_kg"), 1 / (product or 1)) for item in items)
+    own = {"product": product is not None, "height_ru": float(rack[0]), "it_power_kw": power_kw}
+    found.expect(name, group, {**own, "weight_kg": total(weights)})
     found.at_most(f"{name}: kW", power_kw, float(rack[1]))
-    found.at_most(f"{name}: kg", weight_kg, float(rack[2]))
+    found.at_most(f"{name}: kg", known_kg, float(rack[2]))
     placed = zip(group.devices, loads, strict=False)
     spans = sorted((d.position_ru, d.position_ru + load[0], d.sku) for d, load in placed)
     spans = [(0.0, 1.0, "the bottom"), *spans, (float(rack[0]) + 1.0, math.inf, "the top")]
