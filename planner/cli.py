@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
@@ -17,10 +17,21 @@ import typer
 
 from planner import library, removed, shipped
 from planner.commands import portfolio
-from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
+from planner.commands.init import QUESTIONS, write_start
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.library import is_portfolio, require_single
-from planner.results import EDITIONS, Also, Part, Target, deliver, list_files, words_of, write_plan
+from planner.library import Against, is_portfolio
+from planner.results import (
+    EDITIONS,
+    Also,
+    Part,
+    Study,
+    Target,
+    Writer,
+    deliver,
+    list_files,
+    words_of,
+    write_plan,
+)
 from planner.terminal import (
     catch_interrupts,
     discard,
@@ -66,11 +77,11 @@ def _column(text: str) -> Any:
     return _option(text, metavar="COLUMN", show_default="by name")
 
 
-_OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
+_FILES = (".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf")
 
 
 def _a_folder(value: Path | None) -> Path | None:
-    if value is not None and value.suffix.lower() in _OF_FILES and not value.is_dir():
+    if value is not None and value.suffix.lower() in _FILES and not value.is_dir():
         message = f"--output is the folder for the files, and '{value}' is named like a file"
         fix = f"give its folder, '{value.parent}': files are named after the problem"
         raise InputError(Finding("usage", message, fix=fix))
@@ -119,23 +130,25 @@ def command(
     return register
 
 
-def _is_given(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+def _given(ctx: typer.Context, names: Iterable[str]) -> list[str]:
+    """Those of the options that are on the command line, as they are spelled there."""
+    options = {each.name: max(each.opts, key=len) for each in ctx.command.params}
+    sources = ((name, ctx.get_parameter_source(name)) for name in names)
+    return [options[name] for name, source in sources if source and source.name == "COMMANDLINE"]
 
 
-def _refuse_given(ctx: typer.Context, *names: str) -> None:
-    """Refuse options that a command does not have for a portfolio.
+def _portfolio(ctx: typer.Context, file: Path, *refused: str) -> bool:
+    """True of a file of several jobs, sites or periods.
 
     Raises:
-        InputError: one is given.
+        InputError: an option is given that its command does not have for them.
     """
-    options = {each.name: max(each.opts, key=len) for each in ctx.command.params}
-    given = [options[name] for name in names if _is_given(ctx, name)]
-    if given:
+    several = is_portfolio(file)
+    if several and (given := _given(ctx, refused)):
         message = f"{', '.join(given)}: not for several jobs, sites or periods"
         fix = "leave it out; docs/portfolio.md lists the options"
         raise InputError(Finding("portfolio", message, fix=fix))
+    return several
 
 
 def _print_version(wanted: bool) -> None:
@@ -184,22 +197,19 @@ def solve(
 
     With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
     """
-    solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
-    if is_portfolio(problem):  # its page is always written
-        _refuse_given(ctx, "also", "save_model")
-        target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
-        return portfolio.solve(target, audience, solver=solver, **solving)
-    parts = words_of("--show", show, Part)
+    parts, more = words_of("--show", show, Part), words_of("--also", also, Also)
     target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
-    solving |= {"scenario": scenario, "solver": solver, "save_model": save_model}
-    write = partial(write_plan, also=words_of("--also", also, Also), html=html)
-    write = partial(write, edition=EDITIONS[audience])
-    return deliver(partial(library.solve, problem, **solving), target, write)
+    study: Study = partial(library.solve, problem, save_model=save_model)
+    write: Writer = partial(write_plan, also=more, html=html, edition=EDITIONS[audience])
+    if _portfolio(ctx, problem, "also", "save_model"):  # its page is always written
+        study = partial(library.solve_portfolio, problem)
+        write = portfolio.writer(audience)
+    options = {"settings": set_, "scenario": scenario, "gap": gap, "time_limit": time_limit}
+    return deliver(partial(study, solver=solver, **options), target, write)
 
 
 @command("check 10MW.yaml --full")
 def check(
-    ctx: typer.Context,
     problem: Annotated[Path | None, _argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -218,13 +228,9 @@ def check(
     if problem is None:
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
     settings = tuple(set_ or ())
-    if is_portfolio(problem):
-        _refuse_given(ctx, "as_json", "full")
-        say(portfolio.check(problem, settings, scenario))
-        return 0
-    text, faulty = report_findings(problem, settings, scenario, as_json=as_json, full=full)
+    text, code = report_findings(problem, settings, scenario, as_json=as_json, full=full)
     say(text)
-    return 2 if faulty else 0
+    return code
 
 
 @command("size 10MW.yaml --gpus 4096")
@@ -239,8 +245,7 @@ def size(
     full: Full = False,
 ) -> int:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
-    require_single(problem, "planner size")
-    study = partial(library.size, problem, gpus=gpus, settings=set_ or (), scenario=scenario)
+    study = partial(library.size, problem, gpus=gpus, settings=set_, scenario=scenario)
     return deliver(study, Target("size", problem, as_json=as_json, full=full))
 
 
@@ -265,13 +270,12 @@ def explain(
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
+    study: Study = partial(library.explain, why_not=why_not, weight=weight, keep=keep)
+    if _portfolio(ctx, problem, "why_not", "weight", "keep", "output"):
+        study = portfolio.explain
+    options = {"settings": set_, "scenario": scenario, "time_limit": time_limit}
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
-    if is_portfolio(problem):
-        _refuse_given(ctx, "why_not", "weight", "keep", "output")
-        return portfolio.explain(target, settings=set_ or (), time_limit=time_limit)
-    study = partial(library.explain, problem, settings=set_ or (), scenario=scenario)
-    study = partial(study, why_not=why_not or (), weight=weight or (), keep=keep or ())
-    return deliver(partial(study, time_limit=time_limit), target)
+    return deliver(partial(study, problem, **options), target)
 
 
 _OF_MODES: dict[str, tuple[Mode, ...]] = {
@@ -330,35 +334,32 @@ def sweep(
     folder = output or (Path() if mode == "grid" else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
     target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
-    if is_portfolio(problem):
-        _refuse_given(ctx, *(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario", "as_json")
-        return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
+    options: dict[str, Any] = {"settings": set_, "gap": gap, "time_limit": time_limit}
+    if _portfolio(ctx, problem, *(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario"):
+        study: Study = partial(portfolio.sweep, problem, vary or (), **options)
+        return deliver(study, target)
     for name, modes in _OF_MODES.items():
-        if _is_given(ctx, name) and mode not in modes:
-            message = f"--{name} is of --mode {' or '.join(modes)}, and this is {mode}"
+        if mode not in modes and (given := _given(ctx, [name])):
+            message = f"{given[0]} is of --mode {' or '.join(modes)}, and this is {mode}"
             raise InputError(Finding("option", message, fix="leave it out"))
-    study: Callable[..., Any] = partial(_grid, problem, vary or (), scenarios)
+    options |= {"scenario": scenario, "workers": workers}
     if mode == "tornado":
-        study = partial(library.tornado, problem, vary or ())
+        study = partial(library.tornado, problem, vary)
     elif mode == "uncertain":
-        study = partial(library.uncertain, problem, vary or (), samples=samples, seed=seed)
+        study = partial(library.uncertain, problem, vary, samples=samples, seed=seed)
         study = partial(study, indices=indices)
     elif mode == "frontier":
-        axes = dict.fromkeys(against or ("storage", "cost", "power"))
-        study = partial(_frontiers, problem, axes, points=points)
-    solving = {"settings": set_ or (), "scenario": scenario, "gap": gap, "time_limit": time_limit}
-    return deliver(partial(study, workers=workers, **solving), target)
+        study = partial(_frontiers, problem, against or get_args(Against), points=points)
+    else:
+        is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
+        named = None if is_file or not scenarios else scenarios.split(",")
+        table = scenarios if is_file else None
+        study = partial(library.sweep, problem, vary, scenarios=table, named=named)
+    return deliver(partial(study, **options), target)
 
 
-def _grid(problem: Path, vary: Sequence[str], scenarios: str | None, **solving: Any) -> Any:
-    is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
-    named = [] if is_file or not scenarios else [name.strip() for name in scenarios.split(",")]
-    file = scenarios if is_file else None
-    return library.sweep(problem, vary, scenarios=file, named=named, **solving)
-
-
-def _frontiers(problem: Path, axes: Iterable[Any], **solving: Any) -> tuple[Any, ...]:
-    return tuple(library.frontier(problem, axis, **solving) for axis in axes)
+def _frontiers(problem: Path, axes: Iterable[Any], **options: Any) -> tuple[Any, ...]:
+    return tuple(library.frontier(problem, axis, **options) for axis in dict.fromkeys(axes))
 
 
 @command("compare 10MW.yaml --rules")
@@ -382,15 +383,11 @@ def compare(
     if (by_rules or near is not None) and (len(files) > 1 or (by_rules and near is not None)):
         message = "--rules and --near are comparisons of one problem file each"
         raise InputError(Finding("option", message, fix="planner compare --rules 10MW.yaml"))
-    for file in files:
-        require_single(file, "planner compare")
-    study: Callable[..., Any] = partial(library.compare, *files)
-    if by_rules:
-        study = partial(library.compare_rules, files[0])
-    elif near is not None:
-        study = partial(library.alternatives, files[0], within=near)
+    study: Study = library.compare_rules if by_rules else library.compare
+    if near is not None:
+        study = partial(library.alternatives, within=near)
     target = Target("compare", files[0], scenario, output, as_json, full, quiet, "plans")
-    return deliver(partial(study, settings=set_ or (), scenario=scenario), target)
+    return deliver(partial(study, *files, settings=set_, scenario=scenario), target)
 
 
 @command("verify 10MW.plan.json")
@@ -407,12 +404,10 @@ def verify(
     Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
     Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
     """
-    target = Target("verify", plan, as_json=as_json, full=full)
-    if is_portfolio(plan):
-        _refuse_given(ctx, "solve_again", "time_limit")
-        return portfolio.verify(target)
-    study = partial(library.verify, plan, solve_again=solve_again, time_limit=time_limit)
-    return deliver(study, target)
+    study: Study = partial(library.verify, solve_again=solve_again, time_limit=time_limit)
+    if _portfolio(ctx, plan, "solve_again", "time_limit"):
+        study = portfolio.verify
+    return deliver(partial(study, plan), Target("verify", plan, as_json=as_json, full=full))
 
 
 @command("explore 10MW.yaml")
@@ -458,11 +453,7 @@ def init(
 
     The four answers with a star are needed.
     """
-    example, given = read_answers(answers or ())
-    if given:
-        path = write_problem(given, output, force=force)
-    else:
-        path = write_example(example or "10MW", output, force=force)
+    path = write_start(answers or (), output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
 
 
@@ -484,13 +475,12 @@ def catalog(
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
     from planner.commands.check import check_catalogs, show_catalog
 
-    books = tuple(prices or ())
-    if not check:
-        say(show_catalog(names or (), books, as_json=as_json))
-        return 0
-    text, faulty = check_catalogs(tuple(map(Path, names or ())), books, as_json=as_json)
+    if check:
+        text, code = check_catalogs(names or (), prices or (), as_json=as_json)
+    else:
+        text, code = show_catalog(names or (), prices or (), as_json=as_json), 0
     say(text)
-    return 2 if faulty else 0
+    return code
 
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
@@ -531,15 +521,12 @@ def characterize(
     """
     from planner.commands.characterize import characterize as study
 
-    found = partial(
-        study,
-        *traces,
-        time=time, write=write, read=read, cluster=cluster, sum=sum_, unit=unit, decimal=decimal,
-        time_format=time_format, read_as=read_as, stamp=stamp, window=window, jobs=jobs,
-        problem=problem, job=job, gpus=gpus, nameplate=nameplate, output=output,
-    )  # fmt: skip
+    found = partial(study, *traces, time=time, write=write, read=read, cluster=cluster)
+    found = partial(found, sum=sum_, unit=unit, decimal=decimal, stamp=stamp)
+    found = partial(found, time_format=time_format, read_as=read_as, window=window)
+    found = partial(found, problem=problem, job=job, gpus=gpus, nameplate=nameplate)
     target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
-    return deliver(found, target)
+    return deliver(partial(found, jobs=jobs, output=output), target)
 
 
 @command("simulate 10MW.plan.json --replications 100")
@@ -565,17 +552,13 @@ def simulate(
 
     Other checkpoint intervals are tried under the same failures.
     """
+    law, _, column = failures.partition("=")
+    study: Study = partial(library.simulate, failures=law, column=column or None)
+    study = partial(study, time_format=time_format, scaled=scaled, interval=interval)
+    if _portfolio(ctx, plan, "failures", "scaled", "time_format", "interval", "output"):
+        study = portfolio.simulate
     target = Target("simulate", plan, None, output, as_json, full, quiet, "runs")
-    if is_portfolio(plan):
-        _refuse_given(ctx, "failures", "scaled", "time_format", "interval", "output", "as_json")
-        return portfolio.simulate(target, length=length, replications=replications, seed=seed)
-    law, _, name = failures.partition("=")
-    study = partial(
-        library.simulate,
-        plan,
-        failures=law, column=name or None, time_format=time_format, scaled=scaled,
-        interval=interval, replications=replications, length=length, seed=seed,
-    )  # fmt: skip
+    study = partial(study, plan, replications=replications, length=length, seed=seed)
     return deliver(study, target)
 
 
@@ -590,24 +573,17 @@ def quote_import(
     rate: Rates = None,
     output: Output = Path(),
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Read a vendor's quote into a price book; list unread lines and errors.
 
     Writes FILE.prices.yaml, FILE.map.yaml for the next quote, FILE.quote.json with every cell, and
     FILE.catalog.yaml for products that no catalog has.
     """
-    from planner.commands.quote import import_quote, json_text
-    from planner.report.views.comparison import render_quote
+    from planner.commands.quote import import_quote
 
-    with show_progress("quote import"):
-        quote, written = import_quote(
-            file, output, vendor=vendor, mapping=map_, problem=problem, date=date,
-            currency=currency, rates=rate or (),
-        )  # fmt: skip
-    say(json_text(quote).rstrip("\n") if as_json else render_quote(quote))
-    book = next((path.name for path in written if path.name.endswith(".prices.yaml")), None)
-    next_step = f"; next: add {book} to `prices` of the problem" if book else ""
-    say(f"wrote {', '.join(map(str, written))}{next_step}", err=True)
+    study = partial(import_quote, file, output, problem=problem, vendor=vendor, mapping=map_)
+    study = partial(study, date=date, currency=currency, rates=rate or ())
+    return deliver(study, Target("quote import", file, as_json=as_json, full=True))
 
 
 @command("quote rfq 10MW.yaml", quotes, "rfq")
@@ -650,12 +626,8 @@ def quote_bid(
     Limits met, useful work and cost over the term, gaps, the best mix with proof, and each bid's
     break-even price. Exit code 3 where no bid meets every limit.
     """
-    study = partial(
-        library.bid,
-        *files,
-        vendor=vendor or (), mapping=map_ or (), date=date or (),
-        currency=currency or (), rate=rate or (), settings=set_ or (), scenario=scenario,
-    )  # fmt: skip
+    study = partial(library.bid, *files, settings=set_, scenario=scenario, vendor=vendor)
+    study = partial(study, mapping=map_, date=date, currency=currency, rate=rate)
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
 
 

@@ -140,12 +140,7 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("burst.delivered_sustained_gb_per_s", "delivered write bandwidth, sustained", "GB/s"),
         ("burst.buffer_gb", "write buffers beyond the sustained rate", "GB"),
         ("burst.recovery_s", "recovery of write buffers", "s"),
-        (
-            "bulk.needed_tb",
-            "bulk capacity needed",
-            "TB",
-            "data set, milestones, exports at the fill limit",
-        ),
+        ("bulk.needed_tb", "bulk capacity needed", "TB", "data set at the fill limit"),
         ("bulk.usable_tb", "usable bulk capacity", "TB"),
         ("bulk.delivered_read_gb_per_s", "delivered bulk read bandwidth", "GB/s"),
         ("bulk.staging_gb_per_s", "staging bandwidth beside checkpoints", "GB/s"),

@@ -25,8 +25,7 @@ from planner.schema.plan import Combined, Conflict, Infeasibility, Named, Step
 _FACTS = (
     *("site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families"),
     *map(job_path, ("checkpoint.stall", "checkpoint.local", "checkpoint.interval", "dataset")),
-    *map(job_path, ("checkpoint.keep_last", "checkpoint.milestones", "checkpoint.exports")),
-    *map(job_path, ("restore.restart", "repair.time", "repair.swap")),
+    *map(job_path, ("checkpoint.keep_last", "restore.restart", "repair.time", "repair.swap")),
 )
 """Demands of the job and facts of the plant: blamed only where nothing else will do."""
 _SUPPLY = ("items.", "policy.", "consider.")

@@ -347,7 +347,7 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
         below = Quantity()
     new = _replaced(below, rest, value, path)
     if isinstance(here, BaseModel):
-        return with_field(here, field_of(type(here), step, path), new)
+        return with_field(here, field_of(type(here), step) or step, new)
     if isinstance(here, Mapping):
         return {**here, step: new}
     return (*here[: int(step)], new, *here[int(step) + 1 :])

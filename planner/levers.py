@@ -266,16 +266,14 @@ def _job(inputs: Inputs) -> Iterator[Row]:
     if isinstance(checkpoint.interval, OptimalInterval):
         yield _limit("interval_max", _LONGEST_S)
         yield _limit("interval_min", _SHORTEST_S)
-    for key in ("keep_last",) if job.in_bulk else ("keep_last", "milestones", "exports"):
-        label = "checkpoints kept" if key == "keep_last" else f"{key} kept"
-        yield Row(f"{_CHECKPOINT}.{key}", label, "checkpoints", -1, 0, "capacity")
+    yield Row(f"{_CHECKPOINT}.keep_last", "checkpoints kept", "checkpoints", -1, 0, "capacity")
     if job.tiered.size_tb:
         path = f"{_JOB}.dataset" + (".size" if isinstance(job.dataset, DataSet) else "")
         limit = "bulk_capacity" if job.in_bulk else "capacity"
         yield Row(path, "data set", "TB", -1, 0.0, limit)
     yield Row(f"{_JOB}.ingest_per_gpu", "ingest per GPU", "GB/s", -1, 0.0, "ingest")
     spares = FIGURES["hot_spare_systems"].label
-    if job.gpus.hot[0]:
+    if job.gpus.hot_spares:
         yield Row(f"{_JOB}.gpus.hot_spares", spares, "systems", -1, 0)
 
 
@@ -363,8 +361,6 @@ def _job_choices(inputs: Inputs) -> Iterator[Choice]:
         text = f"{{policy: optimal, min: {low_s:g} s, max: {high_s:g} s}}"
         what = "let the best interval be chosen"
         yield _choice("checkpoint.interval", "fixed interval", what, free, text)
-    if job.gpus.hot[1]:
-        yield _choice("gpus.hot_spares", "share of hot spares", "keep none", 0)
     decided = "let their number be decided"
     if repair is not None and repair.spares != "open":
         yield _choice("repair.spares", f"{repair.spares} hot spares", decided, "open")
@@ -419,6 +415,3 @@ def _offer_choices(inputs: Inputs) -> Iterator[Choice]:
         if rule.exclude:
             off = (Change(f"{path}.exclude", False, "false"),)
             yield Choice(f"{path}.exclude", f"no {model}", "allow it", off)
-        if rule.required and not rule.min:
-            off = (Change(f"{path}.required", False, "false"),)
-            yield Choice(f"{path}.required", f"at least one {model}", "require none", off)

@@ -55,7 +55,7 @@ ProblemSource = File | Inputs | Mapping[str, Any]
 """A problem file, inputs that `load` returned, or a dict as the file has it."""
 PlanSource = File | Plan
 """A PROBLEM.plan.json, or a plan in memory."""
-Settings = Mapping[str, object] | Sequence[str]
+Settings = Mapping[str, object] | Sequence[str] | None
 """``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
 Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
@@ -81,7 +81,9 @@ class Solving(TypedDict, total=False):
     progress: Progress
 
 
-def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
+def load(
+    problem: ProblemSource, *, settings: Settings = None, scenario: str | None = None
+) -> Inputs:
     """A problem with its catalogs and prices, validated, to use many times."""
     texts = as_texts(settings)
     check_files((problem,), Inputs, Mapping)
@@ -127,11 +129,12 @@ def solve(
 def solve_portfolio(
     problem: File,
     *,
-    settings: Settings = (),
+    settings: Settings = None,
     scenario: str | None = None,
     gap: float | str | None = None,
     time_limit: str | None = None,
     solver: Solver = "highs",
+    progress: Progress = ignore,
 ) -> PortfolioPlan:
     """The best plan for several jobs, sites or periods, verified.
 
@@ -158,7 +161,7 @@ def size(
     problem: ProblemSource,
     *,
     gpus: int | None = None,
-    settings: Settings = (),
+    settings: Settings = None,
     scenario: str | None = None,
     progress: Progress = ignore,
 ) -> SizeReport:
@@ -195,10 +198,10 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
 
 def sweep(
     problem: ProblemSource,
-    vary: Mapping[str, object] | Sequence[str] = (),
+    vary: Settings = None,
     *,
     scenarios: File | None = None,
-    named: Sequence[str] = (),
+    named: Sequence[str] | None = None,
     **solving: Unpack[Solving],
 ) -> SweepTable:
     """The best plan of every scenario of a grid, each to a proven gap, as rows of a table.
@@ -225,7 +228,7 @@ def sweep(
         request.inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
-        named=tuple(name for name in named if name != "all") if named else None,
+        named=None if named is None else tuple(n.strip() for n in named if n.strip() != "all"),
         problem=request.path,
     )
     options, rows = request.rows(len(chosen)), dict[int, Row]()
@@ -263,7 +266,7 @@ def frontier(
     return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
 
 
-def tornado(problem: ProblemSource, vary: Settings = (), **solving: Unpack[Solving]) -> Tornado:
+def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Solving]) -> Tornado:
     """The effect of each input, low and high, on the best plan, the largest first.
 
     Args:
@@ -277,7 +280,7 @@ def tornado(problem: ProblemSource, vary: Settings = (), **solving: Unpack[Solvi
 
 def uncertain(
     problem: ProblemSource,
-    vary: Settings = (),
+    vary: Settings = None,
     *,
     samples: int = 256,
     seed: int = 1,
@@ -306,9 +309,9 @@ def uncertain(
 def explain(
     problem: ProblemSource,
     *,
-    why_not: Sequence[str] = (),
-    weight: Settings = (),
-    keep: Sequence[str] = (),
+    why_not: Sequence[str] | None = None,
+    weight: Settings = None,
+    keep: Sequence[str] | None = None,
     **solving: Unpack[Solving],
 ) -> Explanation:
     """The explanation of the best plan, or a minimal set of conflicting limits without one.
@@ -367,11 +370,11 @@ def alternatives(
 def bid(
     problem: ProblemSource,
     *quotes: File,
-    vendor: Settings = (),
-    mapping: Settings = (),
-    date: Settings = (),
-    currency: Settings = (),
-    rate: Settings = (),
+    vendor: Settings = None,
+    mapping: Settings = None,
+    date: Settings = None,
+    currency: Settings = None,
+    rate: Settings = None,
     **solving: Unpack[Solving],
 ) -> Bids:
     """Vendors' quotes evaluated as bids on a problem: `quote bid`.
@@ -461,7 +464,7 @@ def simulate(
 
 def request_of(
     *sources: PlanSource | ProblemSource,
-    settings: Settings = (),
+    settings: Settings = None,
     scenario: str | None = None,
     gap: float | str | None = None,
     time_limit: str | None = None,
@@ -479,8 +482,9 @@ def request_of(
     if not sources:
         raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
     check_files(sources, Inputs, Plan, Mapping)
-    require_single(sources[0])
     taken = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    for path in taken:
+        require_single(path)
     paths, models = list[Path](), dict[Path, Inputs | Plan]()
     for source in sources:
         if isinstance(source, (str, os.PathLike)):
@@ -541,6 +545,8 @@ def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
     Args:
         joined: a list is the values to vary, joined by commas.
     """
+    if settings is None:
+        return ()
     if isinstance(settings, str) or not isinstance(settings, Iterable):
         fix = "write a list of them, or {path: value}"
         raise InputError(Finding("set", f"'{clip(str(settings))}' is one value", fix=fix))
@@ -587,14 +593,14 @@ def is_portfolio(source: object) -> bool:
     return bool({"sites", "periods"} & data.keys()) or (isinstance(jobs, tuple) and len(jobs) > 1)
 
 
-def require_single(source: object, name: str = "this function") -> None:
+def require_single(source: object) -> None:
     """Refuse a portfolio where one job at one site is analysed.
 
     Raises:
         InputError: the file is a portfolio.
     """
     if is_portfolio(source):
-        message = f"{name} is for one job at one site"
+        message = "several jobs, sites or periods, and this analysis is of one job at one site"
         fix = (
             "of a portfolio there are solve (planner.solve_portfolio), check, verify, explain, "
             "sweep (a grid), simulate and explore"

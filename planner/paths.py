@@ -58,24 +58,19 @@ def step_into(here: Any, step: str, path: str) -> Any:
     """
     if hasattr(here, "model_fields_set"):
         model: Any = type(here)
-        return getattr(here, field_of(model, step, path))
-    if isinstance(here, Mapping):
+        name = field_of(model, step)
+        if name is not None:
+            return getattr(here, name)
+    elif isinstance(here, Mapping):
         return here.get(step)
-    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
+    elif isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
         if int(step) < len(here):
             return here[int(step)]
     raise KeyError(path)
 
 
 @lru_cache(maxsize=512)
-def field_of(model: type, step: str, path: str) -> str:
-    """The field of a pydantic model that a key of the file fills.
-
-    Raises:
-        KeyError: none; the message is the whole ``path``.
-    """
+def field_of(model: type, step: str) -> str | None:
+    """The field of a pydantic model that a key of the file fills, None where there is none."""
     fields: Mapping[str, Any] = vars(model)["__pydantic_fields__"]
-    for name, field in fields.items():
-        if step in (field.alias, name):
-            return name
-    raise KeyError(path)
+    return next((name for name, field in fields.items() if step in (field.alias, name)), None)

@@ -22,6 +22,7 @@ COMMANDS = {
 _YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"
 _LEVEL = "give support_per_year in a price book of your own, and term.support_years"
 _NOTE = "leave it out; write it into the quote sheet of the workbook"
+_ARCHIVE = "add their size to dataset, such as 20 x 13.8 TB of checkpoints, 2 bytes per parameter"
 _LINKS = "name cables and transceivers to your own network under extras"
 
 SETTINGS = {
@@ -37,11 +38,14 @@ SETTINGS = {
     "items.local.endurance": "leave it out; choose drives that endure the plan's local writes",
     "items.power_points.power": "leave it out: it follows from gpu_cap and the GPUs' rated power",
     "items.public_note": _NOTE,
+    "items.required": "use min: 1",
     "items.service.of": "leave it out: per hardware counts all hardware",
     "items.support_level": _LEVEL,
     "items.support_years": "use term.support_years, for all items",
     "items.trade": "leave it out; state it under facts, or in description",
     "jobs.checkpoint.local.drain": "leave it out: a restart begins a drain to storage anew",
+    "jobs.checkpoint.exports": _ARCHIVE,
+    "jobs.checkpoint.milestones": _ARCHIVE,
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",
     "jobs.repair.classes": "give share, the sum of the shares, and time, their weighted mean",
@@ -64,7 +68,7 @@ SETTINGS = {
     "public_notes": _NOTE,
     "site.floor.rows": "leave it out: the cable schedule states the length of each run",
     "site.power_basis": "leave it out; state the power to plan for as consumes.it_power",
-    "storage.exact_families": "use storage.max_families, and items.ITEM.required for families",
+    "storage.exact_families": "use storage.max_families, and items.ITEM.min: 1 for families",
     "storage.rule.per_gpus": "give read and write for one GPU: divide both by per_gpus",
     "targets.min_gpus": "use jobs.gpus.min: gpus: {min: 1024} in the job",
     "term.support_level": _LEVEL,

@@ -43,7 +43,7 @@ from planner.schema.analysis import (
     Uncertain,
     Verification,
 )
-from planner.schema.bill import Bids
+from planner.schema.bill import Bids, Quote
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Characterization
@@ -78,6 +78,7 @@ class View(NamedTuple):
         charts: its charts.
         ended: how it ended, a key of ``EXIT_CODES``.
         table: its main table, where that is not the first.
+        by_full: whether its blocks differ with ``full``.
     """
 
     name: str
@@ -85,8 +86,22 @@ class View(NamedTuple):
     charts: Callable[..., Any] | None = None
     ended: Callable[[Any], str] = lambda record: str(record.status)
     table: str = ""
+    by_full: bool = False
 
 
+class Printed(NamedTuple):
+    """A result of a portfolio as text, as data of its JSON, and its files by ending."""
+
+    screen: str
+    data: Any
+    status: str = "optimal"
+    files: Mapping[str, bytes] = {}
+
+
+Study = Callable[..., Any]
+"""Function of the library with its arguments but ``progress``; it returns a record, or several."""
+Writer = Callable[..., None]
+"""Writes the files of a record: called with the target and the record."""
 _PLAN = View("plan", plan_view.no_plan, table="lines")
 
 
@@ -104,9 +119,16 @@ def _tornado_ended(found: Tornado) -> str:
     return "failed" if "failed" in ends else found.status
 
 
+def _portfolio_ended(found: Any) -> str:
+    limit = "feasible" if found.runs else "no_solution"
+    return limit if found.status == "limit" else str(found.status)
+
+
 @cache
 def views() -> dict[type[Any], View]:
     """The view of every kind of record; imported here, since solving shows plans alone."""
+    from planner.portfolio import views as portfolio
+    from planner.portfolio.schema import PortfolioPlan
     from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
 
     return {
@@ -117,6 +139,7 @@ def views() -> dict[type[Any], View]:
                 {s.status for s in found.sides} & {"optimal", "feasible"}
             ),
             table="figures",
+            by_full=True,
         ),
         RulesTable: View(
             "rules",
@@ -155,12 +178,16 @@ def views() -> dict[type[Any], View]:
         ),
         Simulation: View("simulation", checks.simulation, ended=lambda _: "optimal"),
         SizeReport: View("size", checks.size, ended=lambda _: "optimal", table="rules"),
+        Quote: View("quote", comparison.quote, ended=lambda _: "optimal"),
+        PortfolioPlan: View(
+            "portfolio-plan", portfolio.view, ended=_portfolio_ended, table="orders", by_full=True
+        ),
     }
 
 
 def view_of(record: object) -> View:
     """The view of a record."""
-    if isinstance(record, Plan):
+    if isinstance(record, (Plan, Printed)):
         return _PLAN
     known = views()
     return next(known[kind] for kind in type(record).__mro__ if kind in known)
@@ -170,6 +197,8 @@ def as_json(record: Any) -> str:
     """A record as JSON."""
     if isinstance(record, BaseModel):
         return record.model_dump_json(indent=2)
+    if isinstance(record, Printed):
+        return json.dumps(record.data, indent=2)
     return json.dumps(asdict(record), indent=2, ensure_ascii=False)
 
 
@@ -202,12 +231,17 @@ def charts_of(record: Any, rows: int | None = None) -> list[Any]:
     return list(charts(stated, **beside))
 
 
-def text(result: Any, *, full: bool = False, styled: bool = False, **options: Any) -> str:
-    """A result as the screen of its command shows it."""
+def text(
+    result: Any, *, full: bool = False, styled: bool = False, parts: Sequence[str] = ()
+) -> str:
+    """A result as the screen of its command shows it; a plan with more parts."""
     if isinstance(result, Plan):
-        parts = plan_view.PARTS if full else options.get("parts", ())
+        parts = plan_view.PARTS if full else parts
         return plan_view.render(result, parts, styled=styled).rstrip("\n")
-    return show(blocks_of(result, **options), full=full, styled=styled).rstrip("\n")
+    if isinstance(result, Printed):
+        return result.screen.rstrip("\n")
+    by_full = {"full": full} if view_of(result).by_full else {}
+    return show(blocks_of(result, **by_full), full=full, styled=styled).rstrip("\n")
 
 
 # Notebooks: a page without a script, tables for pandas.
@@ -328,14 +362,11 @@ class Target(NamedTuple):
         return (self.folder or Path()) / f"{stem_of(named, self.scenario)}.{ending}"
 
 
-def deliver(
-    study: Callable[..., Any], target: Target, write: Callable[..., None] | None = None
-) -> int:
+def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
     """Run an analysis, print its record, write its files; return the exit code.
 
     Args:
-        study: function of the library with all arguments but ``progress``; or several, whose
-            records are printed one after the other.
+        study: the analysis; of several records each is printed.
         target: where and how.
         write: writes the files of a record, in place of the files of its view.
 
@@ -351,36 +382,23 @@ def deliver(
             if error.record is None:
                 raise
             stopped, found = error, error.record
-        records = found if isinstance(found, tuple) else (found,)
+        records = found if type(found) is tuple else (found,)
         if target.folder is not None:
             (write or write_files)(target, *records)
-    _print_records(records, target)
-    list_written(before, quiet=target.quiet)
-    if stopped is not None:
-        raise StoppedError(f"{stopped}{'; they are written' if target.folder else ''}")
-    return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
-
-
-def _print_records(records: Sequence[Any], target: Target) -> None:
     if target.as_json:
         texts = [as_json(record) for record in records]
         say(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
-        return
-    styled = coloured()
-    for record in records:
-        more: dict[str, Any] = {}
-        if isinstance(record, Comparison):
-            more = {"everything": target.full}
-        elif isinstance(record, Plan):
-            more = {"parts": target.parts}
-        say(text(record, full=target.full, styled=styled, **more), styled=styled)
-
-
-def list_written(before: int, *, quiet: bool) -> None:
-    """Print the files written since there were ``before``."""
+    else:
+        styled = coloured()
+        for record in records:
+            shown = text(record, full=target.full, styled=styled, parts=target.parts)
+            say(shown, styled=styled)
     written = atomic_files.put_in_place[before:]
-    if written and not quiet:
+    if written and not target.quiet:
         say(f"wrote {list_files(written)}", err=True)
+    if stopped is not None:
+        raise StoppedError(f"{stopped}{'; they are written' if target.folder else ''}")
+    return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
 
 
 def list_files(paths: Sequence[Path]) -> str:
@@ -401,6 +419,9 @@ def write_files(target: Target, *records: Any) -> None:
     from planner.report.page import report
     from planner.workbook import tables
 
+    if isinstance(records[0], Printed):
+        write_all({target.file(end): data for end, data in records[0].files.items()})
+        return
     contents, sheets = dict[Path, bytes](), list[Any]()
     for record in records:
         name = view_of(record).name

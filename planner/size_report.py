@@ -37,7 +37,6 @@ from planner.sizing.checkpoint import (
     VENDOR_RULES,
     BandwidthRule,
     appliances_needed,
-    exports_tb,
     rule_demand,
     write_demand_gb_per_s,
     write_volume_tb_per_day,
@@ -177,8 +176,6 @@ def _cluster(
 
 def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
     job = inputs.problem.job
-    archived = 0 if job.in_bulk else 1
-    kept = job.checkpoint.keep_last + 1 + archived * job.checkpoint.milestones
     ingest = gpus * numbers.ingest_per_gpu_gb_per_s
     reads, within_s = numbers.fan_out_on(gpus), numbers.max_restore_s
     reason, size = "given in the problem", numbers.checkpoint_gb
@@ -195,8 +192,7 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
         restore_gb_per_s=None if within_s is None else reads * size / within_s,
         capacity_needed_tb=numbers.capacity_needed_tb,
         dataset_tb=job.dataset_tb,
-        checkpoints_tb=size * kept / 1e3,
-        exports_tb=exports_tb(job.parameters, archived * job.checkpoint.exports),
+        checkpoints_tb=size * (job.checkpoint.keep_last + 1) / 1e3,
         fill_limit_share=inputs.problem.storage.fill_limit,
         ingest_demand_gb_per_s=ingest,
         bulk_needed_tb=numbers.bulk_needed_tb,

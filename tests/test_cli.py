@@ -262,7 +262,7 @@ def test_catalog_item_has_paths_and_units(run: Runner) -> None:
     ran = run("catalog", "nvidia_dgx_b200")
     assert (ran.code, ran.err) == (0, "")
     assert "\n  consumes.it_power: 14.3 kW  [medium] " in ran.out
-    assert "\n  ports.compute: count 8; speed 400 Gb/s; " in ran.out
+    assert "\n  ports.compute: count 8; speed_gbit_per_s 400; " in ran.out
 
 
 def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_a_limit_that_does_not_bind_changes_nothing_when_it_goes() -> None:
 def free(inputs: Inputs, item: Item) -> bool:
     """Say whether only shared limits hold the item back, so that a copy of it adds nothing."""
     rule = inputs.problem.items.get(item.id, Quantity())
-    demanded = rule.fixed is not None or rule.min or rule.required or rule.installed
+    demanded = rule.fixed is not None or rule.min or rule.installed
     return not demanded and item.max_units is None and item.consumes.it_power is not None
 
 

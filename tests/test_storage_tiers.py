@@ -110,9 +110,9 @@ class BulkDraw:
         interval = {"policy": "fixed", "every": f"{INTERVAL_S} s"}
         job = {
             "lost_time": self.lost,
-            "checkpoint": {"size": "1 TB", "interval": interval, "milestones": 20},
+            "checkpoint": {"size": "1 TB", "interval": interval},
             "ingest_per_gpu": f"{self.ingest} GB/s",
-            "dataset": {"size": f"{self.dataset_tb} TB", "tier": "bulk",
+            "dataset": {"size": f"{self.dataset_tb + 20} TB", "tier": "bulk",
                         "staged": f"{self.staged_tb} TB"},
         }  # fmt: skip
         items = [GPU, STORE, bulk("disk", 4, 900), bulk("dense", 30, 1300)]

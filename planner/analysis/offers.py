@@ -353,7 +353,7 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
         if item.category in lots:
             rule, count = rules.get(item.id, Quantity()), lots[item.category].get(item.id)
             most = rule.in_place if count is None else None
-            fixed = {"fixed": count, "min": None, "max": most, "required": False}
+            fixed = {"fixed": count, "min": None, "max": most}
             fixed |= {} if count is None else {"stock": None}
             rules[item.id] = rule.model_copy(update=fixed)
     sold = {id_: price for id_, (price, _) in prices.items()}

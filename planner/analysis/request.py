@@ -160,7 +160,7 @@ def share(option: str, given: float | str) -> float:
     text = given if isinstance(given, str) else repr(given)
     value = _quantity(option, text, units.SHARE)
     if not 0 < value < 1:
-        raise _wrong(f"{option} {text} must lie between 0 and 1")
+        raise _wrong(f"{option} {text} must be more than 0 and less than 1")
     return value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import product
+from itertools import chain, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError, load, scenario_names
-from planner.loader.axes import MOST, Axis, of_table, read_table, refuse_overlap, values
+from planner.loader.axes import MOST, Axis, of_table, refuse_overlap, values
 from planner.optimizer.operate import Run
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
@@ -67,9 +67,8 @@ def scenarios(
     found.bases = {"": inputs}
     if named is not None and problem is not None:
         found.bases = _load_scenarios(inputs, problem, named)
-    rows = None if table is None else read_table(table)
     for base in found.bases.values():
-        axes = [] if rows is None else [of_table(base, rows)]
+        axes = [] if table is None else [of_table(base, table)]
         axes += [values(base, option) for option in vary]
         refuse_overlap(variable for axis in axes for variable in axis.variables)
         grids.append(axes)
@@ -89,8 +88,9 @@ def scenarios(
             )
             found.append(scenario)
     known, columns = labels(inputs), list[Column]()
-    for each in (each for axis in grids[0] for each in axis.inputs):
-        unit, words = each.display.unit, label(inputs, each.path, known)
+    pairs = (zip(axis.variables, axis.units, strict=True) for axis in grids[0])
+    for each, unit in chain.from_iterable(pairs):
+        words = label(inputs, each.path, known)
         name = f"{each.path} [{unit}]" if unit else each.path
         name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
         columns.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))

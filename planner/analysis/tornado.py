@@ -265,7 +265,7 @@ def asked_span(inputs: Inputs, option: str) -> Span:
         reading = field.read(text)
         if reading.faults:
             raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
-        value = field.variable.cell(reading, field.variable.choose_display([reading]))
+        value = field.variable.column([reading])[1][0]
         if isinstance(value, float | int) and not isinstance(value, bool):
             text, value = field.short_text(float(value)), float(value)
             sides.append(Side(text, value, reading.changes))

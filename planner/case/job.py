@@ -242,7 +242,6 @@ class Job:
     gpus_min: int
     gpus_max: int | None
     hot_spares: int
-    hot_share: float
     whole_replicas: bool
     max_types: int
     ingest_per_gpu_gb_per_s: float
@@ -279,7 +278,7 @@ class Job:
 
     def hot(self, used: int) -> int:
         """Hot spares of a type with ``used`` systems in use."""
-        return self.hot_spares + ceil(self.hot_share * used) if used else 0
+        return self.hot_spares if used else 0
 
     def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
         """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint in one restore."""

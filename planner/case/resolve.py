@@ -34,7 +34,7 @@ from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import CustomRule, Problem
-from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
+from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb
 from planner.sizing.goodput import remote_share
 from planner.units import HOURS_PER_YEAR
 
@@ -309,10 +309,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
     job, checkpoint, restore = problem.job, problem.job.checkpoint, problem.job.restore
     size_gb, bytes_each = job_size(job)
     local, interval, repair = job.levels, checkpoint.interval, job.repair
-    bulk_tb = 0.0
-    if job.in_bulk:
-        exported_tb = exports_tb(job.parameters, checkpoint.exports)
-        bulk_tb = job.tiered.size_tb + checkpoint.milestones * size_gb / 1e3 + exported_tb
     low_s, high_s = (
         (interval.every_s,) * 2
         if isinstance(interval, FixedInterval)
@@ -343,8 +339,7 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
             job.gpus.min or 1,
         ),
         gpus_max=job.gpus.max,
-        hot_spares=job.gpus.hot[0],
-        hot_share=job.gpus.hot[1],
+        hot_spares=job.gpus.hot_spares,
         whole_replicas=job.whole_replicas,
         max_types=job.gpus.max_types,
         ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,
@@ -352,12 +347,9 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
             dataset_tb=job.dataset_tb,
             checkpoint_gb=size_gb,
             keep_last=checkpoint.keep_last,
-            milestones=0 if job.in_bulk else checkpoint.milestones,
-            exports=0 if job.in_bulk else checkpoint.exports,
-            parameters=job.parameters,
             fill_limit=problem.storage.fill_limit,
         ),
-        bulk_needed_tb=bulk_tb / problem.storage.fill_limit,
+        bulk_needed_tb=(job.tiered.size_tb if job.in_bulk else 0.0) / problem.storage.fill_limit,
         derived_stall=checkpoint.stall_s == "derived",
         levels=None
         if local is None

@@ -91,39 +91,30 @@ def _wrong(key: str, message: str, fix: str | None = None) -> InputError:
     return InputError(Finding("value", f"{key}: {message}", fix=fix))
 
 
-def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
-    """The shipped example, or the answers, on the command line.
+def write_start(texts: Sequence[str], folder: Path, *, force: bool) -> Path:
+    """Write a shipped example, or a problem of answers, into a folder; return its path.
 
     Args:
         texts: the name of an example, or KEY=ANSWER texts; ``own=ITEM=UNITS`` may be repeated.
 
     Raises:
-        InputError: an unknown question, or an example with answers.
+        InputError: an unknown question or example, an example with answers, or a wrong answer.
     """
     given: dict[str, str] = {}
     examples = [text for text in texts if "=" not in text]
-    for key, separator, answer in (text.partition("=") for text in texts):
-        if separator and key not in QUESTIONS:
+    for key, _, answer in (text.partition("=") for text in texts if "=" in text):
+        if key not in QUESTIONS:
             fix = suggest(key, list(QUESTIONS))
             raise InputError(Finding("usage", f"no question '{key}'", fix=fix))
-        if separator:
-            given[key] = f"{given[key]}, {answer}" if key == "own" and key in given else answer
+        given[key] = f"{given[key]}, {answer}" if key == "own" and key in given else answer
     if examples and (given or len(examples) > 1):
         fix = "give its name alone, or answers alone, such as power='3 MW'"
         message = f"an example ({examples[0]}) is copied as it is"
         raise InputError(Finding("usage", message, fix=fix))
-    return (examples[0] if examples else None), given
-
-
-def write_example(name: str, folder: Path, *, force: bool) -> Path:
-    """Write a shipped problem with its own catalogs into a folder; return its path.
-
-    Raises:
-        InputError: no such example, or the file exists.
-    """
-    source = example(name.removesuffix(".yaml"))
-    target = _free(folder / source.name, force)
-    text = source.read_text("utf-8")
+    if given:
+        return write_problem(given, folder, force=force)
+    source = example("".join(examples).removesuffix(".yaml") or "10MW")
+    target, text = _free(folder / source.name, force), source.read_text("utf-8")
     contents = {target: source.read_bytes()}
     for own in sorted((source.parent / "catalogs").glob("*.yaml")):
         if f"catalogs/{own.name}" in text:

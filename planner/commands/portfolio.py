@@ -1,169 +1,161 @@
-"""The commands for problems of several jobs, sites or periods."""
+"""Analyses of problems of several jobs, sites or periods, and the files of their plans."""
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from planner import atomic_files, library
 from planner.analysis.request import seconds, share, whole
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError
-from planner.results import EXIT_CODES, Target, created_today, list_written
-from planner.terminal import say, show_progress
+from planner.library import Settings, as_texts, solve_portfolio
+from planner.results import Printed, Target, Writer, created_today
+from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
+    from planner.portfolio.inputs import Instance
     from planner.portfolio.schema import PortfolioPlan
 
 
-def check(problem: Path, settings: Sequence[str], scenario: str | None) -> str:
-    """One line about a valid portfolio.
+def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> str:
+    """The parts of a valid portfolio, counted.
 
     Raises:
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
+    from planner.report.words import counted
 
-    instance = load(problem, tuple(settings), scenario)
-    counts = (
-        (len(instance.places), "site"),
-        (len(instance.portfolio.jobs), "job"),
-        (len(instance.periods), "period"),
-    )
-    parts = [f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts]
-    return f"{problem}: valid; {', '.join(parts)}; {len(instance.columns)} ways to place the jobs"
+    found = load(problem, tuple(settings), scenario)
+    jobs = counted(len(found.portfolio.jobs), "job")
+    parts = f"{counted(len(found.places), 'site')}, {jobs}, {counted(len(found.periods), 'period')}"
+    return f"{parts}; {len(found.columns)} ways to place the jobs"
 
 
-def solve(target: Target, audience: str = "internal", **solving: Any) -> int:
-    """Solve a portfolio; print its plan, write its files; return the exit code.
+def writer(audience: str) -> Writer:
+    """The function that writes workbook, plan file and page; for customers the quotes alone.
 
     Raises:
-        InputError: an audience other than internal and customer.
+        InputError: another audience.
     """
     if audience not in ("internal", "customer"):
         message, fix = f"--audience {audience}: not for a portfolio", "--audience customer"
         raise InputError(Finding("portfolio", message, fix=fix))
+    return partial(_write_plan, inside=audience == "internal")
+
+
+def _write_plan(target: Target, plan: PortfolioPlan, *, inside: bool) -> None:
     from planner.portfolio import views
     from planner.portfolio.plan import to_json
 
-    before = len(atomic_files.put_in_place)
-    with show_progress("solve", quiet=target.quiet):
-        plan = library.solve_portfolio(target.problem, scenario=target.scenario, **solving)
-    if plan.runs:
-        stream = io.BytesIO()
-        inside = audience == "internal"
-        views.workbook(plan, stream, created_today(), inside=inside)
-        contents = {"xlsx" if inside else "customer.xlsx": stream.getvalue()}
-        if inside:
-            contents |= {"plan.json": to_json(plan), "html": views.page(plan)}
-        write_all({target.file(end): data for end, data in contents.items()})
-    text = to_json(plan).decode() if target.as_json else views.screen(plan, full=target.full)
-    say(text, nl=False)
-    list_written(before, quiet=target.quiet)
-    return _code(plan)
+    if not plan.runs:
+        return
+    stream = io.BytesIO()
+    views.workbook(plan, stream, created_today(), inside=inside)
+    contents = {"xlsx" if inside else "customer.xlsx": stream.getvalue()}
+    if inside:
+        contents |= {"plan.json": to_json(plan), "html": views.page(plan)}
+    write_all({target.file(end): data for end, data in contents.items()})
 
 
-def _code(plan: PortfolioPlan) -> int:
-    if plan.status == "limit":
-        return EXIT_CODES["feasible" if plan.runs else "no_solution"]
-    return EXIT_CODES[plan.status]
-
-
-def verify(target: Target) -> int:
-    """Check a saved plan against its problem file, which has to be beside it."""
-    from planner.portfolio.check import faults
-    from planner.portfolio.inputs import load
-    from planner.portfolio.plan import read_plan
-
-    plan, problem = read_plan(target.problem), _problem_of(target.problem)
-    wrong = faults(load(problem, plan.settings), plan)
-    if target.as_json:
-        say(json.dumps({"plan": str(target.problem), "faults": list(wrong)}, indent=1))
-    else:
-        say(f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs, {problem.name}")
-        say("\n".join(f"  wrong: {fault}" for fault in wrong) or "  everything agrees")
-    return 3 if wrong else 0
-
-
-def _problem_of(path: Path) -> Path:
-    stem = path.name.removesuffix(".plan.json")
-    for ending in (".yaml", ".yml"):
-        problem = path.parent / f"{stem}{ending}"
-        if problem.exists():
-            return problem
+def _problem_of(plan: Path) -> Path:
+    """The problem file beside a plan."""
+    stem = plan.name.removesuffix(".plan.json")
+    found = (plan.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml"))
+    if (problem := next(filter(Path.exists, found), None)) is not None:
+        return problem
     message = f"no problem file {stem}.yaml beside the plan"
-    raise InputError(Finding("plan", message, str(path), fix="put the plan beside its problem"))
+    raise InputError(Finding("plan", message, str(plan), fix="put the plan beside its problem"))
 
 
-def _solved(target: Target, settings: Sequence[str] = (), **solving: Any) -> tuple[Any, Any]:
-    """The instance of a problem or plan file, and its plan."""
+def _opened(
+    path: Path,
+    settings: Settings = None,
+    scenario: str | None = None,
+    time_limit: str | None = None,
+) -> tuple[Instance, PortfolioPlan]:
+    """The instance of a plan file, or of a problem file that is solved, and its plan."""
     from planner.portfolio.inputs import load
     from planner.portfolio.plan import read_plan
 
-    path = target.problem
     if path.suffix == ".json":
         plan = read_plan(path)
         return load(_problem_of(path), plan.settings), plan
-    scenario = target.scenario
-    plan = library.solve_portfolio(path, settings=settings, scenario=scenario, **solving)
-    return load(path, tuple(settings), scenario), plan
+    plan = solve_portfolio(path, settings=settings, scenario=scenario, time_limit=time_limit)
+    return load(path, as_texts(settings), scenario), plan
 
 
-def explain(target: Target, **solving: Any) -> int:
-    """Print the marginal value of each binding limit, or the least relaxation without a plan."""
-    from planner.portfolio import analysis, views
+def verify(path: Path, *, progress: Progress = ignore) -> Printed:
+    """The faults of a saved plan by its problem file, which has to be beside it."""
+    from planner.portfolio.check import faults
 
-    with show_progress("explain", quiet=target.quiet):
-        instance, plan = _solved(target, **solving)
-        found = analysis.explain(instance, plan) if plan.runs else []
+    instance, plan = _opened(path)
+    wrong = list(faults(instance, plan))
+    lines = [
+        f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs",
+        *([f"  wrong: {fault}" for fault in wrong] or ["  everything agrees"]),
+    ]
+    data = {"plan": str(path), "faults": wrong}
+    return Printed("\n".join(lines), data, "infeasible" if wrong else "optimal")
+
+
+def explain(
+    path: Path,
+    *,
+    settings: Settings = None,
+    scenario: str | None = None,
+    time_limit: str | None = None,
+    progress: Progress = ignore,
+) -> Printed | PortfolioPlan:
+    """The marginal value of each binding limit, or the plan with the least relaxations."""
+    from planner.portfolio import analysis
+
+    instance, plan = _opened(path, settings, scenario, time_limit)
     if not plan.runs:
-        say(views.screen(plan), nl=False)
-        return _code(plan)
-    if target.as_json:
-        say(json.dumps([each._asdict() for each in found], indent=1))
-    else:
-        say(analysis.explanation(plan, found), nl=False)
-    return 0
+        return plan
+    found = analysis.explain(instance, plan)
+    return Printed(analysis.explanation(plan, found), [each._asdict() for each in found])
 
 
 def sweep(
-    target: Target,
+    path: Path,
     vary: Sequence[str],
-    settings: Sequence[str],
-    gap: str | None,
-    time_limit: str | None,
-) -> int:
-    """Solve every point of a grid over inputs of the file; print a table and write it as CSV."""
+    *,
+    settings: Settings = None,
+    gap: str | None = None,
+    time_limit: str | None = None,
+    progress: Progress = ignore,
+) -> Printed:
+    """The plan of every point of a grid over inputs of the file, as a table."""
     from planner.portfolio import analysis
 
-    before = len(atomic_files.put_in_place)
-    with show_progress("sweep", target.counts, quiet=target.quiet) as progress:
-        points = analysis.sweep(
-            target.problem,
-            vary,
-            tuple(settings),
-            gap=None if gap is None else share("--gap", gap),
-            time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
-            progress=progress,
-        )
-    say(analysis.sweep_screen(points), nl=False)
-    write_all({target.file("sweep.csv"): analysis.sweep_csv(points)})
-    list_written(before, quiet=target.quiet)
-    return 0
+    points = analysis.sweep(
+        path,
+        vary,
+        as_texts(settings),
+        gap=None if gap is None else share("--gap", gap),
+        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
+        progress=progress,
+    )
+    rows = [{"settings": each.settings, **each.plan.model_dump(mode="json")} for each in points]
+    files = {"sweep.csv": analysis.sweep_csv(points)}
+    return Printed(analysis.sweep_screen(points), rows, files=files)
 
 
-def simulate(target: Target, *, length: str, replications: int, seed: int) -> int:
-    """Simulate each different run of a plan from failure to failure; print its goodput."""
+def simulate(
+    path: Path, *, length: str, replications: int, seed: int, progress: Progress = ignore
+) -> Printed:
+    """The goodput of each different run of a plan, simulated from failure to failure."""
     from planner.portfolio import analysis
 
     length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
-    seed = whole("--seed", seed, 0)
-    with show_progress("simulate", quiet=target.quiet):
-        instance, plan = _solved(target)
-        made = analysis.simulate(instance, plan, length_s=length_s, replications=runs, seed=seed)
-        found = list(made)
-    say(analysis.simulation_screen(plan, found), nl=False)
-    return 0
+    instance, plan = _opened(path)
+    made = analysis.simulate(
+        instance, plan, length_s=length_s, replications=runs, seed=whole("--seed", seed, 0)
+    )
+    found = list(made)
+    rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]
+    return Printed(analysis.simulation_screen(plan, found), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
+from planner.terminal import Progress, ignore
 from planner.workbook.tables import write_request
 
 VALID_DAYS = 60
@@ -50,54 +51,38 @@ def import_quote(
     path: Path,
     folder: Path,
     *,
-    vendor: str,
-    mapping: Path | None = None,
     problem: Path | None = None,
-    date: str | None = None,
-    currency: str | None = None,
-    rates: Sequence[str] = (),
-) -> tuple[Quote, tuple[Path, ...]]:
+    progress: Progress = ignore,
+    **reading: Any,
+) -> Quote:
     """Read a vendor's quote; write its prices, its mapping, its record and unknown products.
 
     Args:
-        mapping: layout of the file.
         problem: problem whose catalogs apply; without one all shipped ones.
-        date, currency: of the quote, where the file states none.
-        rates: exchange rates, as ``EUR=1.08``.
+        reading: vendor, mapping, date, currency and rates, as of `options_of`.
 
     Raises:
         InputError: the file or an option is wrong, or a file cannot be written.
     """
-    known, book = _known(problem)
-    options = options_of(
-        known, vendor=vendor, mapping=mapping, date=date, currency=currency, rates=rates
-    )
+    if problem is None:
+        known: Mapping[str, Item] = load_catalogs(list(shipped.catalog_files().values())).items
+        book: Mapping[str, Price] = load_prices([*shipped.price_files().values()], known).prices
+    else:
+        inputs = load(problem)
+        known, book = inputs.by_id, inputs.prices
+    options = options_of(known, **reading)
     quote = read_quote(path, options, known)
     remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
-    texts = {"map.yaml": map_text(quote, options.mapping), "quote.json": json_text(quote)}
+    record = quote.model_dump_json(indent=2) + "\n"
+    texts = {"map.yaml": map_text(quote, options.mapping), "quote.json": record}
     if quote.prices:
         texts["prices.yaml"] = price_text(quote)
     if any(each.category for each in quote.asked):
         texts["catalog.yaml"] = catalog_text(quote)
-    contents = {folder / f"{stem}.{end}": text.encode() for end, text in texts.items()}
-    write_all(contents)
-    return quote, tuple(contents)
-
-
-def json_text(quote: Quote) -> str:
-    """The record as JSON."""
-    return quote.model_dump_json(indent=2) + "\n"
-
-
-def _known(problem: Path | None) -> tuple[Mapping[str, Item], Mapping[str, Price]]:
-    """The known products and their prices."""
-    if problem is None:
-        items = load_catalogs(list(shipped.catalog_files().values())).items
-        return items, load_prices(list(shipped.price_files().values()), items).prices
-    inputs = load(problem)
-    return inputs.by_id, inputs.prices
+    write_all({folder / f"{stem}.{end}": text.encode() for end, text in texts.items()})
+    return quote
 
 
 def _off_the_whole(quote: Quote) -> Iterator[str]:

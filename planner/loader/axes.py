@@ -147,13 +147,6 @@ class Reading:
     value: object = None
 
 
-class Display(NamedTuple):
-    """Form of a column: a ``number`` of a ``unit``, or text."""
-
-    number: bool = True
-    unit: str = ""
-
-
 class Variable:
     """A path that is varied, in the inputs that it varies.
 
@@ -175,26 +168,6 @@ class Variable:
         exact = Decimal(f"{number:.15g}")
         return f"x{exact:f}" if factors else self.first.slot.text_of(exact)
 
-    def choose_display(self, readings: Iterable[Reading]) -> Display:
-        """The form of a column that fits all of its values."""
-        read = list(readings)
-        factors = [reading.factor is not None for reading in read]
-        if self.several and any(factors):
-            return Display(True, FACTOR) if all(factors) else Display(False)
-        slot = self.first.slot
-        values = [reading.value for reading in read if reading.value is not None]
-        numeric = slot.numeric and all(number_of(value) is not None for value in values)
-        return Display(True, slot.column_unit) if numeric else Display(False)
-
-    def cell(self, reading: Reading | None, display: Display) -> Cell:
-        """A value in a column, None for the unchanged one."""
-        if display.unit == FACTOR:
-            return 1.0 if reading is None else reading.factor
-        value = self.first.value if reading is None else reading.value
-        if display.number or value is None:
-            return number_of(value)
-        return short(value) if reading is None else reading.text
-
     def read(self, text: str) -> Reading:
         """A text at every place of the path."""
         numeric = self.first.slot.numeric
@@ -203,8 +176,7 @@ class Variable:
         if numeric and _PERCENT_CHANGE.match(text):
             fault = Finding("vary", f"'{text[:40]}' is no value", fix="write x0.8 for 20 % less")
             return Reading(text, faults=(fault,))
-        changes: list[Change] = []
-        values: list[object] = []
+        changes, read = list[Change](), list[object]()
         for place in self.places:
             own = text
             if share is not None:
@@ -220,19 +192,34 @@ class Variable:
                 faults = (replace(f, message=gives + f.message) for f in error.findings)
                 return Reading(own, factor=scale, faults=tuple(faults))
             changes.append(place.change(value, own))
-            values.append(value)
-        read = text if self.several or share is None else changes[0].text
-        return Reading(read, tuple(changes), scale, value=values[0])
+            read.append(value)
+        shown = text if self.several or share is None else changes[0].text
+        return Reading(shown, tuple(changes), scale, value=read[0])
+
+    def column(self, readings: Sequence[Reading | None]) -> tuple[str, tuple[Cell, ...]]:
+        """The unit and cells of a column; None among the readings is the present value.
+
+        Numbers where all values are numbers, factors where all are factors, else texts.
+        """
+        given, slot = [each for each in readings if each is not None], self.first.slot
+        if self.several and any(each.factor is not None for each in given):
+            if all(each.factor is not None for each in given):
+                return FACTOR, tuple(1.0 if each is None else each.factor for each in readings)
+            numeric = False
+        else:
+            values = (each.value for each in given if each.value is not None)
+            numeric = slot.numeric and all(number_of(value) is not None for value in values)
+        cells: list[Cell] = []
+        for each in readings:
+            value = self.first.value if each is None else each.value
+            if numeric or value is None:
+                cells.append(number_of(value))
+            else:
+                cells.append(short(value) if each is None else each.text)
+        return slot.column_unit if numeric else "", tuple(cells)
 
 
 # Axes.
-
-
-class Input(NamedTuple):
-    """A column of inputs: the path that is varied and its form."""
-
-    path: str
-    display: Display
 
 
 class Point(NamedTuple):
@@ -244,10 +231,10 @@ class Point(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A direction of a grid: its columns, their variables, and its points."""
+    """A direction of a grid: its variables, the units of their columns, and its points."""
 
-    inputs: tuple[Input, ...]
     variables: tuple[Variable, ...]
+    units: tuple[str, ...]
     points: tuple[Point, ...]
 
 
@@ -268,9 +255,9 @@ def values(inputs: Inputs, option: str) -> Axis:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
     if wrong := next((reading.faults for reading in readings if reading.faults), ()):
         raise InputError([replace(fault, file=origin, path=variable.path) for fault in wrong])
-    display = variable.choose_display(readings)
-    points = (Point(each.changes, (variable.cell(each, display),)) for each in readings)
-    return Axis((Input(variable.path, display),), (variable,), tuple(points))
+    unit, cells = variable.column(readings)
+    points = (Point(each.changes, (cell,)) for each, cell in zip(readings, cells, strict=True))
+    return Axis((variable,), (unit,), tuple(points))
 
 
 def refuse_overlap(variables: Iterable[Variable]) -> None:
@@ -292,78 +279,66 @@ NAME = "name"
 _MOST_BYTES = 20_000_000
 
 
-class ScenarioTable(NamedTuple):
-    """The scenarios of a file: paths, and a line number, a name and texts for each."""
+def of_table(inputs: Inputs, path: Path) -> Axis:
+    """The axis of a CSV file: paths in the first line, then a scenario a line.
 
-    file: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[int, str, tuple[str, ...]], ...]
-
-
-def read_table(path: Path) -> ScenarioTable:
-    """The scenarios of a CSV file: paths in the first line, then a scenario a line.
-
-    A first column ``name`` names them. Empty lines are skipped.
+    A first column ``name`` names them. Empty lines are skipped; an empty cell leaves a value
+    unchanged.
 
     Raises:
-        InputError: the file cannot be read, has no paths or no scenarios.
+        InputError: the file cannot be read, a path leads nowhere, or a row is refused.
     """
-    file, what = documents.shorten_path(path), "table of scenarios"
-    text, _ = documents.read_text(path, what, most_bytes=_MOST_BYTES, form="CSV")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    lines, line = [], 1
-    try:
-        for row in reader:
-            cells = tuple(cell.strip() for cell in row)
-            lines += [(line, cells)] if any(cells) else []
-            line = reader.line_num + 1
-    except csv.Error as error:
-        message = f"not readable as CSV: {error}"
-        raise InputError(Finding("csv", message, file, reader.line_num)) from None
-    named = bool(lines) and lines[0][1][0] == NAME
-    header = lines[0][1][named:] if lines else ()
-    if not header or len(lines) < 2:
-        message = f"the table has no {'scenarios' if header else 'paths'}"
+    file, (header, *rows) = documents.shorten_path(path), _rows(path)
+    named = int(header[1][:1] == (NAME,))
+    paths = header[1][named:]
+    if not paths or not rows:
+        message = f"the table has no {'scenarios' if paths else 'paths'}"
         fix = "begin with a line of paths, such as site.facility_power,storage.rule"
         raise InputError(Finding("scenario", message, file, fix=fix))
-    rows = ((line, row[0] if named else "", row[named:]) for line, row in lines[1:])
-    return ScenarioTable(file, header, tuple(rows))
-
-
-def of_table(inputs: Inputs, table: ScenarioTable) -> Axis:
-    """The axis of a table; an empty cell leaves a value unchanged.
-
-    Raises:
-        InputError: a path leads nowhere, or a row is refused.
-    """
     try:
-        variables = tuple(Variable(inputs, path) for path in table.header)
+        variables = tuple(Variable(inputs, each) for each in paths)
     except NoPlaceError as error:
-        fix = "separate columns with commas" if ";" in table.header[0] else error.fix
-        raise InputError(Finding("vary", str(error), table.file, 1, fix=fix)) from None
-    rows, wrong = list[list[Reading | None]](), list[Finding]()
-    for line, _, texts in table.rows:
+        instead = "separate columns with commas" if ";" in paths[0] else error.fix
+        raise InputError(Finding("vary", str(error), file, 1, fix=instead)) from None
+    read, wrong = list[list[Reading | None]](), list[Finding]()
+    for line, cells in rows:
+        texts = cells[named:]
         if len(texts) != len(variables):
             message = f"expected {len(variables)} values, found {len(texts)}"
             fix = "give each path a value, or leave its place empty between commas"
-            wrong.append(Finding("scenario", message, table.file, line, fix=fix))
+            wrong.append(Finding("scenario", message, file, line, fix=fix))
             continue
-        pairs = list(zip(variables, texts, strict=True))
-        rows.append([variable.read(text) if text else None for variable, text in pairs])
-        for variable, reading in zip(variables, rows[-1], strict=True):
-            faults = reading.faults if reading is not None else ()
-            for fault in faults:
-                wrong.append(replace(fault, file=table.file, line=line, path=variable.path))
+        pairs = zip(variables, texts, strict=True)
+        read.append([variable.read(text) if text else None for variable, text in pairs])
+        for variable, reading in zip(variables, read[-1], strict=True):
+            for fault in reading.faults if reading is not None else ():
+                wrong.append(replace(fault, file=file, line=line, path=variable.path))
     if wrong:
         raise InputError(wrong)
-    columns = [
-        Input(variable.path, variable.choose_display(filter(None, readings)))
-        for variable, readings in zip(variables, zip(*rows, strict=True), strict=True)
-    ]
-    points = []
-    for readings, (_, name, _) in zip(rows, table.rows, strict=True):
-        triples = zip(variables, readings, columns, strict=True)
-        cells = tuple(variable.cell(reading, each.display) for variable, reading, each in triples)
-        changes = tuple(change for each in readings if each for change in each.changes)
-        points.append(Point(changes, cells, name))
-    return Axis(tuple(columns), variables, tuple(points))
+    by_column = zip(variables, zip(*read, strict=True), strict=True)
+    units, columns = zip(*(variable.column(each) for variable, each in by_column), strict=True)
+    points = (
+        Point(
+            tuple(change for reading in readings if reading for change in reading.changes),
+            cells,
+            row[0] if named else "",
+        )
+        for readings, cells, (_, row) in zip(read, zip(*columns, strict=True), rows, strict=True)
+    )
+    return Axis(variables, units, tuple(points))
+
+
+def _rows(path: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """The rows of a CSV file that are not empty, with their lines; at least one, of no cells."""
+    text, _ = documents.read_text(path, "table of scenarios", most_bytes=_MOST_BYTES, form="CSV")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows, line = [], 1
+    try:
+        for row in reader:
+            cells = tuple(cell.strip() for cell in row)
+            rows += [(line, cells)] if any(cells) else []
+            line = reader.line_num + 1
+    except csv.Error as error:
+        place = documents.shorten_path(path), reader.line_num
+        raise InputError(Finding("csv", f"not readable as CSV: {error}", *place)) from None
+    return rows or [(1, ())]

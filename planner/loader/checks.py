@@ -28,7 +28,7 @@ Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
 
 CHOSEN = frozenset({"gpu_system", "storage"})
 EXTRAS = frozenset({"management", "switch", "transceiver", "cable", "rack", "pdu", "cdu"})
-COUNTED = ("exclude", "fixed", "max", "min", "required")
+COUNTED = ("exclude", "fixed", "max", "min")
 """Keys of ``items`` that a dependent item cannot have."""
 STATES = {"pdu": "feed", "cdu": "cooling"}
 """Figure under ``provides`` that an item of a category must have where a problem names it."""
@@ -71,21 +71,18 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
     sellers = sorted({item.vendor for item in chosen})
     families = [family.id for family in inputs.families]
     preferred = policy.prefer.vendors if policy.prefer else ()
-    per_system = problem.job.gpus.per_system
-    by_type = per_system if isinstance(per_system, dict) else {}
     for path, names, choices, kind in (
         ("consider.gpu_systems", consider.gpu_systems, systems, "GPU system"),
         ("consider.storage_families", consider.storage_families, families, "storage family"),
         ("consider.vendors", consider.vendors, vendors, "vendor"),
-        (job_path("gpus.per_system"), by_type, systems, "GPU system"),
         ("policy.require_vendors", policy.require_vendors, sellers, "vendor"),
         ("policy.forbid_vendors", policy.forbid_vendors, vendors, "vendor"),
         ("policy.prefer.vendors", preferred, sellers, "vendor"),
     ):
         for index, name in enumerate(names or ()):
             if name not in choices:
-                place = f"{path}.{name if names is by_type else index}"
-                yield "unknown-id", place, f"no {kind} '{name}'", suggest(name, choices, "known")
+                message, fix = f"no {kind} '{name}'", suggest(name, choices, "known")
+                yield "unknown-id", f"{path}.{index}", message, fix
     for name in problem.items:
         if name not in by_id:
             fix = suggest(name, [item.id for item in chosen], "known")
@@ -101,7 +98,7 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
 def _required(inputs: Inputs) -> Iterator[Fault]:
     """Values that the objective, a limit or the job requires."""
     problem, job = inputs.problem, inputs.problem.job
-    training, code, exports = job.training, problem.currency, job.checkpoint.exports
+    training, code = job.training, problem.currency
     if code not in (None, "USD", *problem.exchange):
         message = f"money is to be shown in {code}, and no rate of {code} is known"
         yield "exchange", "currency", message, rate_wanted(str(code))
@@ -124,7 +121,6 @@ def _required(inputs: Inputs) -> Iterator[Fault]:
     users = [(job_path(), figure.label) for figure in figures]
     if job.restore.fan_out == "sharded_optimizer":
         users.append((job_path("restore.fan_out"), "sharded_optimizer"))
-    users += [(job_path("checkpoint.exports"), "weights-only exports")] if exports else []
     for path, who in users:
         yield "missing-parameters", path, f"{who} needs the parameters", "add parameters: 70 B"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
@@ -17,12 +17,17 @@ from planner.inputs import Change, Document, Inputs, applied, root_of
 from planner.loader import NoPlaceError, documents, list_position
 from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
-from planner.paths import CATALOG, PRICES
-from planner.paths import field_of as known_field_of
+from planner.paths import CATALOG, PRICES, field_of
 from planner.removed import setting_successor
 from planner.schema import CANONICAL, Model, Unit
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
+
+Cell = float | int | str | bool | None
+"""A cell in an input column of a table."""
+ALL = "*"
+"""Step of a path to every entry of a mapping or list."""
+
 
 # Changes of validated inputs.
 
@@ -65,10 +70,11 @@ def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding
     families = {family.id: family for family in inputs.families}
     found = []
     for name in sorted(names):
-        if name in families:
-            faults = check_family(families[name], None, inputs.by_id)
-        else:
-            faults = check_item(inputs.item(name), None, inputs.by_id, families)
+        faults = (
+            check_family(families[name], None, inputs.by_id)
+            if name in families
+            else check_item(inputs.item(name), None, inputs.by_id, families)
+        )
         for message, fix, part in faults:
             found.append(Finding("catalog", message, path=f"{CATALOG}.{name}.{part}", fix=fix))
     return found
@@ -76,23 +82,20 @@ def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding
 
 # The type of a place.
 
-Cell = float | int | str | bool | None
-"""A cell in an input column of a table."""
 
-
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     """A type of the schema as a place of a file has it.
 
     ``model``: with it as the field ``value``; ``unit``: that of its numbers, if any; ``whole``:
-    they are counts; ``models``: those that a mapping here may be of.
+    they are counts; ``models``: those that a mapping here may be of; ``inside``: the types of keys
+    and entries of a mapping or list.
     """
 
-    annotation: Any
     model: type[BaseModel]
     unit: Unit | None
     whole: bool
     models: tuple[type[BaseModel], ...]
+    inside: tuple[Any, Any] | None
 
     @property
     def numeric(self) -> bool:
@@ -126,12 +129,6 @@ class Slot:
             faults = documents.findings(error, Document("", {"value": raw}), self.model)
         raise InputError([replace(fault, file=None, path=None) for fault in faults])
 
-    def inside(self) -> tuple[Any, Slot]:
-        """The type of the keys and the slot of the entries of a mapping or list."""
-        kinds = [(get_origin(kind), get_args(kind)) for kind, _ in _kinds(self.annotation)]
-        origin, parts = next(each for each in kinds if each[0] in (dict, Mapping, tuple))
-        return (int, slot_for(parts[0])) if origin is tuple else (parts[0], slot_for(parts[1]))
-
     def text_of(self, number: Decimal) -> str:
         """A number in the canonical unit as a file has it."""
         if self.unit is not None and 0 < number < self.unit.dimension.least_bare:
@@ -140,24 +137,32 @@ class Slot:
 
 
 @lru_cache(maxsize=4096)
-def slot_of(model: type[BaseModel], name: str) -> Slot:
+def _slot_of(model: type[BaseModel], name: str) -> Slot:
     """The slot of a field."""
     field = model.model_fields[name]
     marks: tuple[Any, ...] = tuple(field.metadata)
     if field.discriminator is not None:
         marks = (Field(discriminator=field.discriminator), *marks)
     annotation: Any = field.annotation
-    return slot_for(Annotated[(annotation, *marks)] if marks else annotation)
+    return _slot_for(Annotated[(annotation, *marks)] if marks else annotation)
 
 
-def slot_for(annotation: Any) -> Slot:
+def _slot_for(annotation: Any) -> Slot:
     """The slot of a type."""
     kinds = list(_kinds(annotation))
     marks = [mark for _, found in kinds for mark in found if isinstance(mark, Unit)]
-    whole = not marks and any(kind is int for kind, _ in kinds)
-    models = tuple(k for k, _ in kinds if isinstance(k, type) and issubclass(k, BaseModel))
-    model = create_model("Value", __base__=Model, value=(annotation, ...))
-    return Slot(annotation, model, marks[0] if marks else None, whole, models)
+    inside: tuple[Any, Any] | None = None
+    for kind, _ in kinds:
+        parts = get_args(kind)
+        if get_origin(kind) in (dict, Mapping, tuple):
+            inside = (int, parts[0]) if get_origin(kind) is tuple else (parts[0], parts[1])
+    return Slot(
+        create_model("Value", __base__=Model, value=(annotation, ...)),
+        marks[0] if marks else None,
+        not marks and any(kind is int for kind, _ in kinds),
+        tuple(k for k, _ in kinds if isinstance(k, type) and issubclass(k, BaseModel)),
+        inside,
+    )
 
 
 def _kinds(annotation: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
@@ -193,21 +198,8 @@ def short(value: Any, most: int = 80) -> str:
 
 # Places of a path.
 
-ALL = "*"
-"""Step of a path to every entry of a mapping or list."""
-_READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
 
-
-def field_of(model: type[BaseModel], key: str) -> str | None:
-    """The field that a key of a file fills, None where there is none."""
-    try:
-        return known_field_of(model, key, key)
-    except KeyError:
-        return None
-
-
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A place that can be varied, the type of its value, and the value.
 
     A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
@@ -246,17 +238,18 @@ def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     found = [place for place in found if not several or place.value is not None]
     if not found:
         raise NoPlaceError(f"nothing states '{path[:80]}'")
-    return tuple(map(_ended, found))
+    return tuple(map(_value_of_figure, found))
 
 
 def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     """The first places of a path, and the steps from there on."""
     root, name, *_ = (*steps, "")
-    if root in _READ_ONCE and not (root == PRICES and name and not name.isdigit()):
+    if root == "catalogs" or (root == PRICES and (not name or name.isdigit())):
         fix = "name them in a scenario of the problem file, and give --scenarios"
-        raise NoPlaceError(f"which {_READ_ONCE[root]} are read cannot be varied", fix)
+        named = "price books" if root == PRICES else root
+        raise NoPlaceError(f"which {named} are read cannot be varied", fix)
     if root not in (CATALOG, PRICES):
-        return [Place("", slot_for(Problem), inputs.problem)], steps
+        return [Place("", _slot_for(Problem), inputs.problem)], steps
     known: Mapping[str, Any] = inputs.prices
     kind, example = "price", "list"
     if root == CATALOG:
@@ -267,55 +260,52 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     if len(steps) < 3:
         message = f"'{root}.{name}' is no single value"
         raise NoPlaceError(message, f"such as {root}.{name}.{example}")
-    having = [each for each, value in known.items() if field_of(type(value), steps[2])]
+    kinds: dict[str, Any] = {each: type(value) for each, value in known.items()}
+    having = [each for each, kind in kinds.items() if field_of(kind, steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
-    return [Place(f"{root}.{n}", slot_for(type(known[n])), known[n]) for n in names], steps[2:]
+    return [Place(f"{root}.{n}", _slot_for(kinds[n]), known[n]) for n in names], steps[2:]
 
 
 def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
-    value = place.value
+    """Yield the places one step below; of a mapping also an entry that is not given."""
+    value, path = place.value, f"{place.path}.{step}".lstrip(".")
     if isinstance(value, BaseModel):
-        yield _step_into_model(place, value, step)
-    elif isinstance(value, (Mapping, tuple)):
-        keys, slot = place.slot.inside()
-        for key, entry in _entries(inputs, place, step, keys):
-            yield Place(f"{place.path}.{key}", slot, entry)
+        name = field_of(type(value), step)
+        if name is None:
+            raise _no_key(place, type(value), step)
+        yield Place(path, _slot_of(type(value), name), getattr(value, name))
+    elif isinstance(value, (Mapping, tuple)) and place.slot.inside is not None:
+        keys, entry = place.slot.inside
+        slot = _slot_for(entry)
+        if step == ALL:
+            entries = enumerate(value) if isinstance(value, tuple) else value.items()
+            for key, each in entries:
+                yield Place(f"{place.path}.{key}", slot, each)
+        elif isinstance(value, tuple):
+            index = list_position(value, step, place.path)
+            yield Place(f"{place.path}.{index}", slot, value[index])
+        else:
+            known = get_args(keys) if get_origin(keys) is Literal else value
+            known = inputs.by_id if place.path in {"items", "extras"} else known
+            if step not in known:
+                fix = suggest(step, list(known))
+                raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", fix)
+            yield Place(path, slot, value.get(step))
     elif not several:
-        yield _step_into_missing(place, step)
+        yield _in_missing(place, step)
 
 
-def _step_into_model(place: Place, model: BaseModel, step: str) -> Place:
-    kind, path = type(model), f"{place.path}.{step}".lstrip(".")
-    name = field_of(kind, step)
-    if name is None:
-        keys = list(documents.by_key(kind))
-        if isinstance(model, Problem):
-            keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
-        where = f"'{place.path}'" if place.path else "the problem"
-        fix = setting_successor(path.split(".")) or suggest(step, keys)
-        raise NoPlaceError(f"{where} has no '{step[:60]}'", fix)
-    return Place(path, slot_of(kind, name), getattr(model, name))
+def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
+    """The error of an unknown key."""
+    keys = list(documents.by_key(model))
+    if model is Problem:
+        keys = [key for key in keys if key not in ("catalogs", PRICES)] + [CATALOG, PRICES]
+    where = f"'{place.path}'" if place.path else "the problem"
+    fix = setting_successor([*place.path.split("."), step]) or suggest(step, keys)
+    return NoPlaceError(f"{where} has no '{step[:60]}'", fix)
 
 
-def _entries(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[tuple[object, Any]]:
-    """The entries of a list or mapping that a step leads to; of a mapping also absent ones."""
-    entries = place.value
-    if step == ALL:
-        return enumerate(entries) if isinstance(entries, tuple) else list(entries.items())
-    if isinstance(entries, tuple):
-        index = list_position(entries, step, place.path)
-        return [(index, entries[index])]
-    known = list(entries)
-    if get_origin(keys) is Literal:
-        known = list(get_args(keys))
-    elif place.path in {"items", "extras"}:
-        known = [item.id for item in inputs.items]
-    if step not in known:
-        raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", suggest(step, known))
-    return [(step, entries.get(step))]
-
-
-def _step_into_missing(place: Place, step: str) -> Place:
+def _in_missing(place: Place, step: str) -> Place:
     """A place inside a part that is not given, where that value alone gives the part."""
     for model in place.slot.models:
         name = field_of(model, step)
@@ -326,18 +316,18 @@ def _step_into_missing(place: Place, step: str) -> Place:
             is_now = "not given" if place.value is None else f"'{place.value}'"
             fix = "give the whole part in the file, where it can be varied then"
             raise NoPlaceError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
-        path, slot = f"{place.path}.{step}", slot_of(model, name)
-        if path.startswith("items."):  # laid over the other counts of the item
-            return Place(path, slot, None)
-        return Place(path, slot, None, place.path, (model, step))
+        found = Place(f"{place.path}.{step}", _slot_of(model, name), None)
+        if place.path.startswith("items."):  # laid over the other counts of the item
+            return found
+        return found._replace(parent=place.path, made=(model, step))
     raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
 
 
-def _ended(place: Place) -> Place:
-    """The place at the end of a path; a figure is its value."""
+def _value_of_figure(place: Place) -> Place:
+    """The place at the end of a path; of a figure that of its value."""
     value = place.value
     if isinstance(value, Figure):
-        return Place(place.path, slot_of(type(value), "value"), value.value)
+        return Place(place.path, _slot_of(type(value), "value"), value.value)
     if value is None and any(issubclass(model, Figure) for model in place.slot.models):
         fix = "add the figure and its source to a catalog"
         raise NoPlaceError(f"no catalog states '{place.path}'", fix)

@@ -176,15 +176,9 @@ class Program(Rows):
             self.count.know({way.standing: place})
 
     def hot_spares(self) -> None:
-        """u_k + hot(u_k) <= x_k: a fixed number of idle systems of a type in use, or a share."""
+        """u_k + hot <= x_k: a fixed number of idle systems of a type in use."""
         for system in self.systems:
-            idle: Expression = float(self.job.hot_spares)
-            if self.job.hot_share:
-                most = math.ceil(self.job.hot_share * self.tops[system.id] + 1.0)
-                more = self.whole(f"hot_{system.id}", most)
-                share = self.job.hot_share * self.used[system.id]
-                self.row(f"hot_{system.id}", more - share >= 0.0)
-                idle = idle + more
+            idle = float(self.job.hot_spares)
             self.row(f"used_{system.id}", self.used[system.id] + idle <= self.units[system.id])
 
     def spare_units(self) -> None:

@@ -352,9 +352,8 @@ class Work:
     def _allowed(self, use: Uses, gpus: Numbers, flow: Flow, t: Times, mtti: Numbers) -> Flags:
         """Mask of uses within the limits on counts, bandwidth and times."""
         case, job, used = self.case, self.case.job, np.ceil(gpus / self.usable[use.team] - ROUNDING)
-        hot = job.hot_spares + np.ceil(job.hot_share * used - ROUNDING)
         allowed: Flags = (gpus >= self.least[use.team]) & (gpus >= 1) & (gpus <= self.gpus_max)
-        allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
+        allowed &= used + np.where(used > 0, job.hot_spares, 0) <= use.systems
         if job.ingest_per_gpu_gb_per_s:  # all systems in use read
             arrives = self.ports(use).read * use.stores.read_factor
             arrives = np.minimum(case.delivered_read_share * use.stores.read, arrives)
@@ -525,13 +524,7 @@ def staged(case: Case, stores: Stores) -> Numbers:
 
 def systems_in_use(job: Job, systems: Counts) -> Counts:
     """The most systems that can be in use beside their hot spares."""
-    if not (job.hot_spares or job.hot_share):
-        return systems
-    used = np.floor((systems - job.hot_spares) / (1.0 + job.hot_share)) + 1.0
-    for _ in range(3):
-        hot = job.hot_spares + np.ceil(job.hot_share * used - 1e-9)
-        used = np.where(used + hot > systems, used - 1.0, used)
-    return np.maximum(used, 0.0).astype(np.int64)
+    return np.maximum(systems - job.hot_spares, 0)
 
 
 def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:

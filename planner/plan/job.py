@@ -22,7 +22,7 @@ from planner.schema.operation import (
     WayPlan,
 )
 from planner.sizing import goodput
-from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
+from planner.sizing.checkpoint import write_volume_tb_per_day
 
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
@@ -43,10 +43,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     per_system = stated.gpus.most_of(system.id)  # of one system the job uses no more
     if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
         per_system = way.usable_gpus
-    held, other_tb = stated.checkpoint.keep_last + 1, stated.dataset_tb
-    if not stated.in_bulk:
-        held += stated.checkpoint.milestones
-        other_tb += exports_tb(stated.parameters, stated.checkpoint.exports)
     degraded = {}
     if case.tolerate_down:
         degraded = {
@@ -101,8 +97,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         restart_s=job.restart_s,
         ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=job.capacity_needed_tb,
-        checkpoints_held=held,
-        other_data_tb=other_tb,
+        checkpoints_held=stated.checkpoint.keep_last + 1,
+        other_data_tb=stated.dataset_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         tolerate_down=case.tolerate_down,
         **degraded,

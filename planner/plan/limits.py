@@ -364,9 +364,7 @@ def _demanded(inputs: Inputs, sku: str, count: int) -> Iterator[_Entry]:
         return
     if rule.fixed is not None:
         yield _Entry(f"{path}.fixed", count, rule.fixed, model)
-    if rule.min is not None or rule.required:
-        least = max(rule.min or 0, int(rule.required))
-        given = f"{path}.min" if rule.min is not None else f"{path}.required"
-        yield _Entry(f"{path}.min", count, least, model, path=given)
+    if rule.min is not None:
+        yield _Entry(f"{path}.min", count, rule.min, model)
     if rule.max is not None:
         yield _Entry(f"{path}.max", count, rule.max, model)

@@ -212,8 +212,8 @@ class _Check:
             item, job = self.site[run.site].inputs.item(run.item), self.jobs[run.job]
             systems: float = run.systems
             if isinstance(job, TrainingJob):
-                hot, replica = job.gpus.hot, _replica(job)
-                systems += hot[0] + math.ceil(hot[1] * run.systems - 1e-9)
+                replica = _replica(job)
+                systems += job.gpus.hot_spares
                 if job.repair is not None and job.repair.unit == "system":
                     systems += run.spares
                 held = run.systems * usable_gpus(job, item)
@@ -406,9 +406,7 @@ def _size_gb(job: TrainingJob) -> float:
 
 
 def _capacity_tb(job: TrainingJob) -> float:
-    kept, weights_tb = job.checkpoint, 2.0 * (job.parameters or 0.0) / 1e12
-    held = (kept.keep_last + 1 + kept.milestones) * _size_gb(job) / 1000.0
-    return held + kept.exports * weights_tb + job.dataset_tb
+    return (job.checkpoint.keep_last + 1) * _size_gb(job) / 1000.0 + job.dataset_tb
 
 
 def _copies(job: TrainingJob, run: JobRun) -> float:

@@ -291,13 +291,7 @@ class Program(Purchases):
     def _spares(self, run: Run) -> Expression:
         """Hot spares, whole systems."""
         case = run.column.case
-        fixed: Expression = float(case.job.hot_spares) * run.runs
-        if case.job.hot_share:
-            name = f"{run.column.name}@{run.period}"
-            more = self.whole(f"hot.{name}", None)
-            self.row(f"hot.{name}", more - case.job.hot_share * run.systems >= -ROUNDING)
-            fixed = fixed + more
-        return fixed
+        return float(case.job.hot_spares) * run.runs
 
     def _pool(self, run: Run) -> Expression:
         """Systems that units in use and spare units take together, where spares are of a pool."""

@@ -340,8 +340,6 @@ class Checkpoint(Model):
     drain_slowdown: Share = 0.0
     interval: Interval = OptimalInterval.model_construct(policy="optimal")
     keep_last: Whole = 2
-    milestones: Whole = 0
-    exports: Whole = 0
 
     @property
     def known_stall_s(self) -> float:
@@ -357,15 +355,12 @@ class Restore(Model):
     restart_s: SecondsOrZero = Field(default=600.0, alias="restart")
 
 
-HotShare = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?%$", examples=["2 %"])]
-
-
 class GpuRange(Model):
     """Bounds of the GPUs in use; ``per_system``: most of one system, by type or of all."""
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
-    hot_spares: Whole | HotShare = 0
+    hot_spares: Whole = 0
     whole: Literal["systems", "replicas"] | None = None
     per_system: PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_length=1)] | None = (
         None
@@ -376,21 +371,12 @@ class GpuRange(Model):
         """Most GPUs of one system of a type that the job uses, None for all."""
         return self.per_system.get(sku) if isinstance(self.per_system, dict) else self.per_system
 
-    @property
-    def hot(self) -> tuple[int, float]:
-        """Hot spares as (systems, share of the systems in use); one of them is 0."""
-        if isinstance(self.hot_spares, int):
-            return self.hot_spares, 0.0
-        return 0, units.parse(self.hot_spares, units.SHARE)
-
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         several = isinstance(self.per_system, dict) and self.max_types > 1
+        crossed = (self.min or 0) > (self.max or math.inf)
         refuse(
-            (
-                (self.min or 0) > (self.max or math.inf),
-                f"min {self.min} is more than max {self.max}",
-            ),
+            (crossed, f"min {self.min} is more than max {self.max}"),
             (several, "per_system by type needs one GPU type per job; give one number for all"),
         )
         return self
@@ -446,7 +432,7 @@ class Job(Model):
 
     @property
     def in_bulk(self) -> bool:
-        """True if data set, milestones and exports are on the bulk tier."""
+        """True if the data set is on the bulk tier."""
         return self.tiered.tier == "bulk"
 
     @property
@@ -516,7 +502,7 @@ class Job(Model):
         types = "repair needs one GPU type per job; leave gpus.max_types out, or set repair to null"
         shrink = "when_short: shrink needs parallelism: {tensor: 8, pipeline: 64}, in replicas"
         refuse(
-            (self.gpus.hot != (0, 0.0), hot),
+            (self.gpus.hot_spares > 0, hot),
             (self.gpus.max_types > 1, types),
             (self.repair.when_short == "shrink" and not self.whole_replicas, shrink),
         )

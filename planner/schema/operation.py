@@ -243,7 +243,6 @@ class Checkpoint:
     capacity_needed_tb: float
     dataset_tb: float
     checkpoints_tb: float
-    exports_tb: float
     fill_limit_share: float
     ingest_demand_gb_per_s: float
     bulk_needed_tb: float = 0.0

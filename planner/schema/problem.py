@@ -257,7 +257,6 @@ class Quantity(Model):
     retire: bool = False
     stock: Whole | None = None
     spares: Annotated[float, Unit(units.SHARE, high=100.0)] | None = None
-    required: bool = False
     exclude: bool = False
 
     @property
@@ -268,23 +267,19 @@ class Quantity(Model):
     @property
     def least(self) -> int:
         """Minimum units in place."""
-        return max(self.min or 0, int(self.required)) if self.fixed is None else self.fixed
+        return self.min or 0 if self.fixed is None else self.fixed
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         least, most, fixed = self.min, self.max, self.fixed
         stay = f"the {self.in_place} installed stay; give at least {self.in_place}, or retire: true"
+        demanded = fixed or least
         both = fixed is not None and (least is not None or most is not None)
-        demanded = fixed or least or self.required
         refuse(
             (any(n is not None and n < self.in_place for n in (fixed, most)), stay),
             (both, "fixed does not go with min or max; leave out the one or the other"),
             (most is not None and (least or 0) > most, f"min {least} is more than max {most}"),
-            (self.required and 0 in (fixed, most), "required does not go with a count of 0"),
-            (
-                self.exclude and demanded,
-                "exclude does not go with fixed, min or required; leave one out",
-            ),
+            (self.exclude and demanded, "exclude does not go with fixed or min; leave one out"),
         )
         return self
 

@@ -113,8 +113,6 @@ def fan_out_terms(
 
 # Demand of storage.
 
-WEIGHTS_ONLY_BYTES_PER_PARAMETER = 2.0
-
 # Float noise of a few operations is far smaller, a real shortfall far larger.
 _CEIL_TOLERANCE = 1e-9
 
@@ -133,32 +131,17 @@ def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) 
     return checkpoint_gb / (most * interval_s)
 
 
-def exports_tb(parameters: float | None, exports: int) -> float:
-    """Capacity of weights-only exports (bf16), TB; 0 where no size is known."""
-    return WEIGHTS_ONLY_BYTES_PER_PARAMETER * (parameters or 0.0) * exports / 1e12
-
-
 def capacity_tb(
-    dataset_tb: float,
-    checkpoint_gb: float,
-    keep_last: int,
-    milestones: int,
-    exports: int,
-    parameters: float | None,
-    fill_limit: float,
+    dataset_tb: float, checkpoint_gb: float, keep_last: int, fill_limit: float
 ) -> float:
     """Usable capacity that a job needs, TB.
 
     Args:
         dataset_tb: training data, TB.
         keep_last: recent checkpoints kept; one more is held while the next is being written.
-        milestones: checkpoints archived for good.
-        exports: weights-only exports (bf16) kept for good.
-        parameters: total parameters, for the size of an export; None where not known.
         fill_limit: highest allowed share of usable capacity in use.
     """
-    checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
-    return (dataset_tb + checkpoints_tb + exports_tb(parameters, exports)) / fill_limit
+    return (dataset_tb + checkpoint_gb * (keep_last + 1) / 1e3) / fill_limit
 
 
 def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:

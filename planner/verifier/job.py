@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, Near, round_up, value
+from planner.verifier.basis import Basis, Findings, Near, value
 from planner.verifier.physics import (
     DAY_S,
     SAME_CAP,
@@ -124,20 +124,15 @@ class Run:
         self.to_storage_s = j.interval_s * max(1, self.every)
         option, one = self.job.parallelism, self.job.checkpoint.writers == "one_replica"
         self.writers = option.replica_gpus if one and option is not None else j.gpus_used
-        share = basis.problem.storage.delivered_fraction
+        self.stored = basis.problem.storage
+        share = self.stored.delivered_fraction
         plates = [basis.nameplate(sku, count) for sku, count in counts.items()]
         read, write = (sum(plate[side] for plate in plates) for side in (0, 1))
         self.sustained = share.read * read, share.write * write
         self.states: States | None = None
         self.f = SimpleNamespace()
-        for part in (_size, _storage, _bulk, _degraded, _times, _local, _repair, _work):
+        for part in (_size, _storage, _degraded, _times, _local, _repair, _work):
             vars(self.f).update(part(self))
-
-    @property
-    def hot_spares(self) -> dict[str, int]:
-        """Systems of each type that must stand ready."""
-        systems, share = self.job.gpus.hot
-        return {sku: max(systems, round_up(share * count)) for sku, count in self.systems.items()}
 
     def times(self, interval_s: Any, every: int) -> Times:
         """The times that goodput follows from at an interval, repairs included."""
@@ -213,7 +208,7 @@ def _client_limit(run: Run, side: str) -> float:
     known = [family.client_factor for family in basis.inputs.families if family.id in families]
     factors = [value(getattr(each, side, None)) for each in known]
     factor = min((1.0 if each is None else each for each in factors), default=1.0)
-    given = getattr(basis.problem.storage.client_limit, side)
+    given = getattr(run.stored.client_limit, side)
     for item in run.types:
         own = value(getattr(item.client, side))
         own = gpus_of(item) * CLIENT_GB_PER_S_PER_GPU if own is None else own
@@ -226,7 +221,7 @@ def _client_limit(run: Run, side: str) -> float:
 
 def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
     """Delivered burst bandwidth of storage; None without bursts, or where units may be down."""
-    basis, asked, rates, buffers = run.basis, run.basis.problem.storage, 0.0, []
+    basis, asked, rates, buffers = run.basis, run.stored, 0.0, []
     for sku, count in basis.flash(run.counts).items():
         item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
         burst, window = value(item.provides.burst_write), value(item.provides.burst_window)
@@ -243,19 +238,27 @@ def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
 
 
 def _storage(run: Run) -> dict[str, Any]:
-    """Bandwidth delivered, capacity held and needed, volume written."""
-    job, saved, size_gb = run.job, run.job.checkpoint, run.f.checkpoint_gb
-    (read, write), burst, bulk = run.sustained, _burst(run, size_gb), job.in_bulk
+    """Bandwidth delivered, capacity held and needed, volume written; the bulk tier beside flash."""
+    job, saved, stored, size_gb = run.job, run.job.checkpoint, run.stored, run.f.checkpoint_gb
+    (read, write), burst, bulk = run.sustained, _burst(run, size_gb), None
     if burst is not None:
         late_s = (size_gb - burst["buffer_gb"]) / write
         write = size_gb / max(size_gb / burst["delivered_write_gb_per_s"], late_s)
-    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
-    held = saved.keep_last + 1 + (0 if bulk else saved.milestones)
-    other_tb = job.tiered.staged_tb if bulk else job.tiered.size_tb + exports_tb
+    if job.in_bulk:
+        items = [(run.basis.items[sku], count) for sku, count in run.counts.items()]
+        tier = [(item.provides, count) for item, count in items if item.is_bulk]
+        most = sum((value(each.read) or 0.0) * count for each, count in tier)
+        bulk = {
+            "needed_tb": job.tiered.size_tb / stored.fill_limit,
+            "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in tier),
+            "delivered_read_gb_per_s": stored.delivered_fraction.read * most,
+            "staging_gb_per_s": (1.0 - saved.max_overlap) * run.sustained[1],
+        }
+    held, other_tb = saved.keep_last + 1, job.tiered.staged_tb if bulk else job.tiered.size_tb
     limits = {side: _client_limit(run, side) for side in ("read", "write")}
-    fill = run.basis.problem.storage.fill_limit
     return {
         "burst": burst,
+        "bulk": bulk,
         "client_read_limit_gb_per_s": limits["read"],
         "client_write_limit_gb_per_s": limits["write"],
         "delivered_read_gb_per_s": min(read, limits["read"]),
@@ -263,33 +266,14 @@ def _storage(run: Run) -> dict[str, Any]:
         "ingest_demand_gb_per_s": run.j.gpus_used * job.ingest_per_gpu_gb_per_s,
         "checkpoints_held": held,
         "other_data_tb": other_tb,
-        "capacity_needed_tb": (held * size_gb / 1000 + other_tb) / fill,
+        "capacity_needed_tb": (held * size_gb / 1000 + other_tb) / stored.fill_limit,
         "write_volume_tb_per_day": size_gb / 1000 * DAY_S / run.to_storage_s,
     }
 
 
-def _bulk(run: Run) -> dict[str, Any]:
-    """The bulk tier: data set, exports and milestones; staging on flash beside checkpoints."""
-    job, saved, storage = run.job, run.job.checkpoint, run.basis.problem.storage
-    if not job.in_bulk:
-        return {"bulk": None}
-    items = [(run.basis.items[sku], count) for sku, count in run.counts.items()]
-    bulk = [(item.provides, count) for item, count in items if item.is_bulk]
-    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12
-    kept_tb = job.tiered.size_tb + exports_tb + saved.milestones * run.f.checkpoint_gb / 1000
-    most = sum((value(each.read) or 0.0) * count for each, count in bulk)
-    own = {
-        "needed_tb": kept_tb / storage.fill_limit,
-        "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in bulk),
-        "delivered_read_gb_per_s": storage.delivered_fraction.read * most,
-        "staging_gb_per_s": (1.0 - saved.max_overlap) * run.sustained[1],
-    }
-    return {"bulk": own}
-
-
 def _degraded(run: Run) -> dict[str, Any]:
     """Bandwidth, drain and restore with appliances down; None where that is not asked."""
-    f, storage, worst = run.f, run.basis.problem.storage, (0.0, 0.0)
+    f, storage, worst = run.f, run.stored, (0.0, 0.0)
     share, down, own = storage.delivered_fraction, storage.tolerate_down, (None,) * 4
     if down:
         for sku, count in run.basis.of_kind(run.counts, "storage").items():

@@ -135,14 +135,13 @@ def _counted(bill: Bill, run: Run) -> Iterator[tuple[str, float | None, float | 
         item, rule, price = basis.items[sku], basis.rule(sku), basis.inputs.prices.get(sku)
         count, here = {**bill.companions, **bill.cluster}.get(sku), bill.in_place.get(sku, 0)
         bought, owned = (basis.bought(item, count) if count else 0), basis.sale(item).owned
-        least = int(rule.required) if rule.min is None else max(rule.min, int(rule.required))
         stock = rule.stock if rule.stock is not None or price is None else price.stock
         idle = bill.standing.get(sku, 0) > bill.cluster.get(sku, 0)
         yield f"min_units.{sku}", count, value(item.min_units)
         yield f"max_units.{sku}", count, value(item.max_units)
         yield f"stock.{sku}", bought or None, stock
         yield f"items.{sku}.fixed", here, rule.fixed
-        yield f"items.{sku}.min", here, None if rule.min is None and not least else least
+        yield f"items.{sku}.min", here, rule.min
         yield f"items.{sku}.max", here, rule.max
         yield f"items.{sku}.installed", here, owned if idle else None
     kinds = [(basis.items[sku], count) for sku, count in bill.cluster.items()]
@@ -156,8 +155,8 @@ def _counted(bill: Bill, run: Run) -> Iterator[tuple[str, float | None, float | 
         amounts = [sum(n for vendor, n in of_kind if vendor == each) for each, _ in of_kind]
         largest = max(amounts, default=0) / (sum(n for _, n in of_kind) or 1)
         yield f"split.{place}", largest, split.max_share
-    for sku, hot in run.hot_spares.items():
-        yield f"hot_spares.{sku}", bill.cluster[sku] - run.systems[sku], hot or None
+    for sku, used in run.systems.items():
+        yield f"hot_spares.{sku}", bill.cluster[sku] - used, run.job.gpus.hot_spares or None
 
 
 def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:

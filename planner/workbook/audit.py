@@ -331,8 +331,6 @@ def _set_limit(draft: Draft, edit: Edit) -> None:
     draft.set(path, 1.0 if value is None and group == "split" else value)
     if name == "facility_power":  # what the feeds leave is the same limit
         draft.set("site.feeds", None)
-    if value is None and row.name == "items.*.min":
-        draft.set(path.removesuffix("min") + "required", False)
     if value is None and group == "stock" and sku in draft.inputs.prices:
         draft.set(f"prices.{sku}.stock", None)
 

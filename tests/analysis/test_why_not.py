@@ -40,7 +40,7 @@ def with_item(inputs: Inputs, item: Item) -> Inputs | None:
     """Return the problem of plans with an item; None where the problem file cannot say so."""
     problem = inputs.problem
     if item.category == "gpu_system":
-        idle = any(rule.fixed or rule.min or rule.required for rule in problem.items.values())
+        idle = any(rule.fixed or rule.min for rule in problem.items.values())
         if problem.job.gpus.max_types > 1 or idle or problem.policy.require_vendors:
             return None
         if problem.policy.split:

@@ -183,7 +183,7 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.characterize(pd.DataFrame()), "with to_csv"),
         (lambda: planner.bid("small.yaml", ["offer.csv"]), "an argument of its own"),
         (lambda: planner.size("small.yaml", gpus="8"), "--gpus 8 must be"),
-        (lambda: planner.solve("small.yaml", gap=2), "--gap 2 must lie between 0 and 1"),
+        (lambda: planner.solve("small.yaml", gap=2), "--gap 2 must be more than 0"),
         (lambda: planner.solve("small.yaml", time_limit="5"), "'5' has no unit"),
         (lambda: planner.sweep("small.yaml"), "nothing is varied"),
         (lambda: planner.compare(), "nothing is given"),

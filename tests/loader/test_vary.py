@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, read_document
-from planner.loader.axes import Axis, of_table, read_table, values
+from planner.loader.axes import Axis, of_table, values
 from planner.loader.places import checked
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed
@@ -238,7 +238,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def rows_of(inputs: Inputs, text: str | bytes) -> Axis:
     path = Path("table.csv")
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return of_table(inputs, read_table(path))
+    return of_table(inputs, path)
 
 
 def error_of_vary(inputs: Inputs, text: str | bytes) -> str:
@@ -259,7 +259,7 @@ def test_each_row_is_a_scenario_and_empty_cells_are_as_they_stand(inputs: Inputs
     )
     points = list(rows.points)
     assert [point.name for point in points] == ["base", "half", "mapped", ""]
-    assert [column.path for column in rows.inputs] == [
+    assert [variable.path for variable in rows.variables] == [
         POWER, "storage.rule", "items.gpu_box.max",
     ]  # fmt: skip
     assert [point.cells for point in points] == [
@@ -309,7 +309,7 @@ def test_a_bad_table_is_an_error_for_all(inputs: Inputs, text: str | bytes, mess
 
 def test_files_that_cannot_be_read(inputs: Inputs) -> None:
     with pytest.raises(InputError, match=r"gone\.csv: no such table of scenarios"):
-        read_table(Path("gone.csv"))
+        of_table(inputs, Path("gone.csv"))
     Path("folder").mkdir()
     with pytest.raises(InputError, match="is a folder, not a file"):
-        read_table(Path("folder"))
+        of_table(inputs, Path("folder"))

@@ -23,7 +23,7 @@ from planner.limits import SUPPLIES
 from planner.optimizer.bill import Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.useful_work import BestUse
-from planner.optimizer.work import Uses, modes_of, most_gpus, systems_in_use
+from planner.optimizer.work import Uses, modes_of, most_gpus
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.optimizer.counted import companion_counts, counted
@@ -182,16 +182,6 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
     running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
     states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
-
-
-@pytest.mark.parametrize(("spares", "share"), [(0, 0.03), (0, 0.25), (0, 1.0), (3, 0.0)])
-def test_hot_spares_are_a_share_of_the_systems_in_use(spares: int, share: float) -> None:
-    job = next(cases(3)).job
-    job = replace(job, hot_spares=spares, hot_share=share)
-    systems = np.arange(200)
-    hot = np.maximum(spares, np.ceil(share * systems - 1e-9))
-    most = [int(np.flatnonzero(systems + hot <= bought).max(initial=0)) for bought in systems]
-    assert systems_in_use(job, systems).tolist() == most
 
 
 def test_spare_trays_stand_by_in_part_of_a_system() -> None:

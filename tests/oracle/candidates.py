@@ -190,7 +190,7 @@ def _allowed(units: int, item: Item, quantity: Quantity, there: int) -> bool:
     """Return whether so many may be used with so many there."""
     if quantity.fixed is not None and there != quantity.fixed:
         return False
-    if there < max(quantity.min or 0, int(quantity.required)):
+    if there < (quantity.min or 0):
         return False
     smallest = [1 if item.min_units is None else item.min_units.value]
     smallest += [] if item.sizes is None else [item.sizes.rows[0].units]

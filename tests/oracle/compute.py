@@ -15,7 +15,7 @@ from planner.schema.problem import Problem
 from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
 from planner.verifier.physics import usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
-from tests.oracle.facility import ceil, design
+from tests.oracle.facility import design
 from tests.oracle.money import RESOURCES, Array, Market, within
 from tests.oracle.ways import (
     Mended,
@@ -96,7 +96,7 @@ def _every(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
         for types in kinds:
             owned = [bought[t] for t in types]
             for used, gpus in _uses(job, [systems[t] for t in types], owned):
-                if all(n + _hot(n, job) <= o for n, o in zip(used, owned, strict=True)):
+                if all(n + job.gpus.hot_spares <= o for n, o in zip(used, owned, strict=True)):
                     yield bought, types, used, gpus
 
 
@@ -121,12 +121,6 @@ def _nothing() -> Array:
 
 def _gpus(item: Item) -> int:
     return 0 if item.provides.gpus is None else item.provides.gpus.value
-
-
-def _hot(used: int, job: Job) -> int:
-    """Return the hot spares that so many systems in use need."""
-    systems, share = job.gpus.hot
-    return systems if share == 0.0 else ceil(share * used)
 
 
 def _uses(

@@ -141,7 +141,7 @@ def _has_what_is_demanded(market: Market, entering: Sequence[Candidate]) -> bool
     """Say whether every product that must be in the cluster may be in it."""
     there = {candidate.item.id for candidate in entering}
     return all(
-        item.id in there or not (asked.required or asked.min or asked.fixed)
+        item.id in there or not (asked.min or asked.fixed)
         for item in market.catalog.values()
         if item.category in ("gpu_system", "storage")
         for asked in (market.quantity(item),)

@@ -64,11 +64,9 @@ def checkpoint_gb(job: Job) -> float:
 
 
 def capacity_needed_tb(problem: Problem) -> float:
-    """Return the usable capacity that data set, checkpoints and exports need."""
+    """Return the usable capacity that data set and checkpoints need."""
     job, kept = problem.job, problem.job.checkpoint
-    copies = kept.keep_last + 1 + kept.milestones
-    exports_gb = 2.0 * (job.parameters or 0.0) * kept.exports / 1e9
-    total_tb = job.dataset_tb + (checkpoint_gb(job) * copies + exports_gb) / 1000.0
+    total_tb = job.dataset_tb + checkpoint_gb(job) * (kept.keep_last + 1) / 1000.0
     return total_tb / problem.storage.fill_limit
 
 

@@ -33,8 +33,6 @@ JOB: dict[str, tuple[Any, str]] = {
     "checkpoint.drain_slowdown": (0.3, REFUSED),
     "checkpoint.interval": ({"policy": "fixed", "every": "3000 s"}, "changes"),
     "checkpoint.keep_last": (50_000, "changes"),
-    "checkpoint.milestones": (50_000, "changes"),
-    "checkpoint.exports": (50_000, "changes"),
     "restore.max_time": ("2 s", "changes"),
     "restore.fan_out": ("every_replica", "changes"),
     "restore.restart": ("3000 s", "changes"),

@@ -277,7 +277,7 @@ def problem(**changes: Any) -> dict[str, Any]:
                 "parameters": "70 B",
                 "restore": {"max_time": "5 min"},
                 "training": {"tokens": "2 T", "mfu": 0.4},
-                "gpus": {"hot_spares": "3 %"},
+                "gpus": {"hot_spares": 1},
                 "dataset": "100 TB",
             },
         ),

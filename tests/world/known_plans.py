@@ -50,7 +50,7 @@ def limited() -> Known:
         "parameters": "70 B",
         "bytes_per_parameter": 14.0,
         "parallelism": {"tensor": 8, "pipeline": 4},
-        "checkpoint": {"keep_last": 3, "milestones": 2, "exports": 5},
+        "checkpoint": {"keep_last": 5},
         "restore": {"max_time": "60 s"},
         "training": {"tokens": "2 T", "mfu": 0.4},
         "gpus": {"min": 100, "max": 512, "whole": "systems"},
@@ -65,7 +65,7 @@ def limited() -> Known:
         | {"rack": RACK},
         budget={"capex": "20 MUSD", "opex_per_year": "3 MUSD", "tco": "40 MUSD"},
         term={"years": 4, "electricity": "0.08 USD/kWh"},
-        items={"box": {"installed": 1, "min": 2, "max": 9}, "gpu_a": {"required": True}},
+        items={"box": {"installed": 1, "min": 2, "max": 9}, "gpu_a": {"min": 1}},
         targets={**targets, "max_days_to_train": "2000 day"},
         objective={"maximize": "goodput"},
     )

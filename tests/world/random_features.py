@@ -64,8 +64,8 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     if "compute" in problem.get("network", {}) or "forbid_vendors" in problem.get("policy", {}):
         # What is demanded and cannot be planned is an input error, which is not of interest here.
         for entry in problem["items"].values():
-            if entry.get("fixed") or "min" in entry or "required" in entry:
-                for key in ("fixed", "min", "required"):
+            if entry.get("fixed") or "min" in entry:
+                for key in ("fixed", "min"):
                     entry.pop(key, None)
                 entry.setdefault("max", max(OTHERS_AT_MOST, entry.get("installed", 0)))
 
@@ -226,7 +226,7 @@ def _budgets(draft: Draft) -> None:
 def _spares(draft: Draft) -> None:
     random, gpus = draft.random, draft.problem["jobs"][0]["gpus"]
     if random.random() < 0.6:
-        gpus["hot_spares"] = random.choice((1, 1, f"{random.choice((10, 25, 35))} %"))
+        gpus["hot_spares"] = random.choice((1, 1, random.choice((2, 3, 4))))
     if random.random() < 0.7:
         kinds = ("gpu_system", "storage", "switch", "transceiver", "cable", "management", "pdu")
         chosen = random.sample(kinds, random.randint(1, 5))
@@ -446,7 +446,7 @@ def _wide_tco(draft: Draft) -> None:
 
 def _wide_spares(draft: Draft) -> None:
     random, gpus = draft.random, _job_of(draft)["gpus"]
-    gpus["hot_spares"] = random.choice((1, 2, "1 %", "11 %", "25 %", "50 %"))
+    gpus["hot_spares"] = random.choice((1, 2, 1, 2, 3, 4))
 
 
 def _wide_replicas(draft: Draft) -> None:

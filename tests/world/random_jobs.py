@@ -135,7 +135,7 @@ def with_levels(seed: int, case: Case | None = None) -> Case:
     size_gb = _size_gb(job)
     asked = documents["problem"]["items"]
     for item in documents["catalog"]["items"]:
-        demanded = {"fixed", "min", "required"} & {*asked.get(item["id"], {})}
+        demanded = {"fixed", "min"} & {*asked.get(item["id"], {})}
         if item["category"] == "gpu_system" and (demanded or random.random() < 0.9):
             item["local"] = _drives(random, size_gb)
             if demanded:  # without the figure it could not be planned at all

@@ -227,9 +227,8 @@ def _checkpoint(random: Random, parallel: bool) -> Raw:
         }
     else:
         checkpoint["interval"] = {"policy": "fixed", "every": text(spread(random, 120, 14400), "s")}
-    checkpoint["keep_last"] = random.choice((0, 1, 2, 5))
-    checkpoint["milestones"] = random.choice((0, 0, 0, 3))
-    checkpoint["exports"] = random.choice((0, 0, 2))
+    checkpoint["keep_last"] = random.choice((0, 1, 2, 5)) + random.choice((0, 0, 0, 3))
+    random.choice((0, 0, 2))  # seeds draw the same problems as ever
     return checkpoint
 
 
@@ -290,14 +289,14 @@ def _demand(random: Random, hardware: Hardware, reference: Reference, entries: R
     name = random.choice((reference.system, reference.store))
     item = next(item for item in hardware.items if item["id"] == name)
     if "min_units" in item or "sizes" in item:
-        entries[name]["required"] = True
+        entries[name]["min"] = 1
         return
     kind = random.choice(("fixed", "min", "required"))
     if kind == "fixed":
         entries[name].pop("max")
         entries[name]["fixed"] = max(random.randint(0, 3), entries[name].get("installed", 0))
     else:
-        entries[name][kind] = True if kind == "required" else random.randint(1, 2)
+        entries[name]["min"] = 1 if kind == "required" else random.randint(1, 2)
 
 
 def _consider(random: Random, hardware: Hardware) -> Raw:

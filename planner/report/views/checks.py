@@ -384,7 +384,6 @@ def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     parts = (
         f"data set {fmt.number(saved.dataset_tb)}, checkpoints {fmt.number(saved.checkpoints_tb)}"
     )
-    parts += f", exports {fmt.number(saved.exports_tb)}" if saved.exports_tb else ""
     needed, fill = fmt.number(saved.capacity_needed_tb), fmt.percent(saved.fill_limit_share, 0)
     yield "Capacity", f"{needed} TB: {parts}, at {fill} fill"
     reads = saved.ingest_demand_gb_per_s

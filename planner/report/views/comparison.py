@@ -24,7 +24,6 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import decided_lines
-from planner.report.screen import show
 from planner.report.views.plan import bought_text
 from planner.schema.analysis import (
     Alternatives,
@@ -44,11 +43,11 @@ _MAIN = (*_WORK, "capex_usd", "tco_usd", "facility_power_kw", "racks")
 _FIRST_ROWS = 6
 
 
-def view(found: Comparison, *, everything: bool = False) -> list[Block]:
-    """A comparison as blocks; with ``everything`` rows that are the same in all plans, too."""
+def view(found: Comparison, *, full: bool = False) -> list[Block]:
+    """A comparison as blocks; with ``full`` rows that are the same in all plans, too."""
     keys = [side.key for side in found.sides]
-    inputs = [row for row in found.inputs if everything or not row.equal]
-    which = "" if everything else " that differ"
+    inputs = [row for row in found.inputs if full or not row.equal]
+    which = "" if full else " that differ"
     blocks: list[Block] = [
         Heading("Compared"),
         Facts(tuple((side.key, _side(side)) for side in found.sides)),
@@ -56,13 +55,13 @@ def view(found: Comparison, *, everything: bool = False) -> list[Block]:
     ]
     if sum(side.status in ("optimal", "feasible") for side in found.sides) < 2:
         return blocks
-    lines = [row for row in found.lines if everything or not row.equal]
+    lines = [row for row in found.lines if full or not row.equal]
     lines.sort(key=lambda row: -max(abs(change or 0.0) for change in row.capex_usd.changes))
-    rows = [row for row in found.figures if everything or not row.equal]
+    rows = [row for row in found.figures if full or not row.equal]
     order = {name: at for at, name in enumerate(_MAIN)}
     rows.sort(key=lambda row: order.get(row.name.rpartition(".")[2], len(order)))
     main = sum(row.name.rpartition(".")[2] in order for row in rows)
-    limits = [row for row in found.limits if everything or not row.equal]
+    limits = [row for row in found.limits if full or not row.equal]
     return [
         *blocks,
         _lines(lines, keys),
@@ -414,21 +413,20 @@ def _how(found: Bids) -> Iterator[str]:
 _MOST_ASKED = 20
 
 
-def render_quote(quote: Quote) -> str:
-    """The screen of a quote."""
+def quote(found: Quote) -> list[Block]:
+    """A quote as blocks."""
     asked = (
         f"{each.cell}: {each.description or each.part_number}: "
         + (f"a {each.category.replace('_', ' ')}? " if each.category else "category? ")
         + (f"needed: {', '.join(each.figures)}" if each.figures else "name it in the mapping")
-        for each in quote.asked
+        for each in found.asked
     )
-    blocks: list[Block] = [
-        Heading(f"Quote of {quote.vendor}, {quote.date}: {quote.file}"),
-        Text(tuple(_answer(quote))),
+    return [
+        Heading(f"Quote of {found.vendor}, {found.date}: {found.file}"),
+        Text(tuple(_answer(found))),
         Text(tuple(asked), "Not in the catalogs", points=True, most=_MOST_ASKED),
-        notes_block(quote.findings, "Findings"),
+        notes_block(found.findings, "Findings"),
     ]
-    return show(blocks, full=True)
 
 
 def _answer(quote: Quote) -> Iterator[str]:
@@ -445,5 +443,6 @@ def _answer(quote: Quote) -> Iterator[str]:
         text = f"{right} of {len(quote.sums)} totals agree with the lines; {last.label}: "
         yield f"{text}{last.stated:,.2f} {quote.currency}"
     yield f"valid until {quote.valid_until}" if quote.valid_until else ""
+    yield "next: add the price book to `prices` of the problem" if quote.prices else ""
     if quote.currency != "USD":
         yield f"1 {quote.currency} = {quote.usd_per_unit:.6g} USD, as given"
