@@ -12,35 +12,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.verifier.basis import DECIDED, Basis, Findings, Recheck, unit_faults
+from planner.verifier.basis import DECIDED, Basis, Findings, Near
+from planner.verifier.basis import Recheck as Recheck
+from planner.verifier.basis import unit_faults as unit_faults
 from planner.verifier.bill import build_bill, check_lines, check_totals
 from planner.verifier.fabric import choose_fabric, plug_of
 from planner.verifier.hall import check_racks
-from planner.verifier.job import Run, check_job, check_ways, choose_option
+from planner.verifier.job import Run, check_job, choose_ways
 from planner.verifier.limits import Reached, check_limits, check_objective, given
-from planner.verifier.physics import measured_rate, peak_tflops
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
-
-__all__ = [
-    "Recheck",
-    "confirms",
-    "excluded",
-    "faults",
-    "origin_faults",
-    "passed",
-    "recheck",
-    "total_faults",
-    "unit_faults",
-    "verify",
-]
 
 SUMMED = 1e-7
 """Relative difference of a sum over lines and one over units."""
@@ -98,12 +86,12 @@ def total_faults(plan: Plan, searched: Mapping[str, float]) -> tuple[str, ...]:
         plan: the plan, whose figures are confirmed.
         searched: the sums by the name of the total; a total that is not known is left out.
     """
-    stated = {name: getattr(plan.totals, name, None) for name in searched}
-    return tuple(
-        f"totals.{name}: plan says {own:.12g}, the search counted {searched[name]:.12g}"
-        for name, own in stated.items()
-        if own is not None and not math.isclose(own, searched[name], rel_tol=SUMMED, abs_tol=SUMMED)
-    )
+    found = Findings()
+    for name, own in searched.items():
+        if getattr(plan.totals, name, None) is not None:
+            near = Near(own, SUMMED * max(1.0, abs(own)))
+            found.expect(f"totals.{name}", getattr(plan.totals, name), near)
+    return tuple(found.disagreements)
 
 
 def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -157,8 +145,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
     _check_decisions(found, basis, counts, j)
     if found.disagreements:
         return
-    basis = choose_option(found, basis, j)
-    check_ways(found, basis, j)
+    basis = choose_ways(found, basis, j)
     cluster = {s: n for s, n in counts.items() if basis.items[s].category in DECIDED and n}
     bill, run = build_bill(found, basis, cluster, plan), Run(basis, cluster, j)
     check_lines(found, basis, plan, bill)
@@ -222,25 +209,9 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
             if reason is not None:
                 found.require(sku in left_out, f"not_considered: {sku} is missing, {reason}")
                 continue
-            stated = left_out.get(sku, UNWANTED[0])
-            real = not stated.startswith(UNWANTED)
-            if stated.startswith("not known"):
-                real = None in _facts(basis, item)
+            real = not left_out.get(sku, UNWANTED[0]).startswith(UNWANTED)
             once = (sku in searched) != (sku in left_out and real)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
-
-
-def _facts(basis: Basis, item: Item) -> list[Any]:
-    """Figures of an item that the search may need."""
-    facts: list[Any] = [basis.rated_kw(item), basis.of_unit(item, "rack_units")]
-    if item.category == "storage":
-        read, write = item.provides.read, item.provides.write
-        return [*facts, item.sizes or (read and (item.is_bulk or write)), item.provides.usable]
-    local, job = item.local, basis.job
-    rate = measured_rate if job.training.model else lambda item, _, at: peak_tflops(item, at)
-    facts += [rate(item, job, precision) for precision in job.training.precisions]
-    facts += [item.ports.compute] if basis.problem.network.compute else []
-    return [*facts, item.provides.gpus, local.host_copy, local.write, local.capacity]
 
 
 def excluded(basis: Basis, item: Item, bought: int) -> str | None:

@@ -51,11 +51,8 @@ LOSS_NOISE = 1e-9
 """A share of time lost is a difference of logarithms."""
 
 
-def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
-    """The basis with the option by which the plan spreads a replica, and the GPUs of each system.
-
-    Also with the set points of its GPU types, which `check_ways` checks.
-    """
+def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
+    """The basis with the plan's spread of a replica, GPUs of each system, and set points."""
     job, item, repair = basis.job, basis.items[j.gpu_type], basis.job.repair
     if len(job.options) > 1:
         spread = {way.option for way in j.ways}
@@ -71,39 +68,19 @@ def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
             job = job.model_copy(update={"gpus": gpus})
             inside = 0 < used <= gpus_of(item) and usable_gpus(job, item) == used
             found.require(inside, f"jobs.per_system_gpus: plan says {used!r} of {gpus_of(item)}")
-    shares = {way.gpu_type: way.power_share for way in j.ways if way.power_share != 1.0}
-    return replace(basis, job=job, power_share=shares)
-
-
-def check_ways(found: Findings, basis: Basis, j: JobPlan) -> None:
-    """Check set point, precision and rate of each GPU type in use."""
-    job, training, option = basis.job, basis.job.training, basis.job.parallelism
-    options = basis.inputs.problem.jobs[0].options
-    chosen = job.power or training.model or training.scale or len(options) > 1
-    asked = chosen or not all(each.plain for each in options)
-    types = sorted(j.gpu_types) if asked else []
-    found.expect("jobs.ways", sorted(way.gpu_type for way in j.ways), types)
+    shares, caps = {}, (1.0,) if job.power is None else job.power.asked
     for way in j.ways:
         item, name = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}"
         point = set_point(item, way.precision, way.gpu_cap, basis.rated_kw(item))
-        allowed = (1.0,) if job.power is None else job.power.asked
-        known = allowed is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in allowed)
+        known = caps is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in caps)
         found.require(known and bool(point), f"{name}.gpu_cap: {way.gpu_cap:g} is no set point")
-        right = way.precision in training.precisions
+        right = way.precision in job.training.precisions
         found.require(right, f"{name}.precision: {way.precision} is not asked for")
-        row = measured_rate(item, job, way.precision)
-        own: dict[str, Any] = {
-            "rate_tflops": row and row.rate_tflops,
-            "rate_gpus": row and row.gpus,
-            "option": option and option.name,
-        }
-        own |= dict(zip(("power_share", "throughput"), point or (1.0, 1.0), strict=True))
-        if option is not None:
-            own["min_replicas"] = least_replicas(item, job)
-        found.expect(name, way, own)
-        least = way.min_replicas * (option.replica_gpus if option else 0)
-        text = f"jobs.gpus_used: {way.min_replicas} replicas take {least}"
-        found.require(j.gpus_used >= least, text)
+        power, throughput = point or (1.0, 1.0)
+        found.expect(name, way, {"power_share": power, "throughput": throughput})
+        if power != 1.0:
+            shares[way.gpu_type] = power
+    return replace(basis, job=job, power_share=shares)
 
 
 class Run:
@@ -163,6 +140,8 @@ def check_job(found: Findings, run: Run) -> None:
     right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
     text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
     found.require(right, f"jobs.gpus_used: {text}")
+    fewest = one * max(least_replicas(item, job) or 1 for item in run.types)
+    found.at_most("jobs.gpus_used: replicas that memory needs", fewest, j.gpus_used)
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
     left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
     found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
@@ -386,9 +365,9 @@ def _work(run: Run) -> dict[str, Any]:
             factor = way.throughput * (option.factor if option else 1.0)
         tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
         if training.model is not None and way is not None:
-            rate = way.rate_tflops
-            mfu, at = rate / tflops if tflops and rate else 1.0, way.rate_gpus
-            tflops = None if rate is None else tflops or rate
+            row = measured_rate(item, job, precision)
+            mfu, at = row.rate_tflops / tflops if tflops and row else 1.0, row and row.gpus
+            tflops = tflops or row.rate_tflops if row else None
         scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
         paces.append((each, tflops, mfu, factor, scale))
