@@ -41,10 +41,6 @@ BROKEN = AssertionError, TypeError, AttributeError, ArithmeticError, ValueError,
 def verify(inputs: Inputs, plan: Plan) -> None:
     """Recompute a plan and refuse it where anything differs.
 
-    Args:
-        inputs: the problem, catalogs and prices.
-        plan: the plan as it would be handed out.
-
     Raises:
         VerificationError: a figure is wrong, a limit is broken or missing.
     """
@@ -67,12 +63,7 @@ def confirms(inputs: Inputs, plan: Plan) -> bool:
 
 
 def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
-    """Broken limits on supplies of a plan that was confirmed under looser ones.
-
-    Args:
-        inputs: a problem that differs from the plan's own in these limits alone.
-        plan: the plan, whose figures are confirmed.
-    """
+    """Broken limits on supplies of a plan that was confirmed under looser ones."""
     values = {report.name: report.value for report in plan.limits}
     supplies = given(inputs.problem, "supply")
     reached = (Reached(row.name, values.get(row.name, math.nan), limit) for row, limit in supplies)
@@ -80,12 +71,7 @@ def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 
 def total_faults(plan: Plan, searched: Mapping[str, float]) -> tuple[str, ...]:
-    """Totals of a plan that are not the sums that the search compared plans by.
-
-    Args:
-        plan: the plan, whose figures are confirmed.
-        searched: the sums by the name of the total; a total that is not known is left out.
-    """
+    """Known totals of a plan that are not the sums, by name, that the search compared plans by."""
     found = Findings()
     for name, own in searched.items():
         if getattr(plan.totals, name, None) is not None:
@@ -109,13 +95,7 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 
 def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
-    """Recompute a plan that may break limits or be wrong anywhere, as an edited one.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        plan: the plan, right or wrong.
-        drawn: whether it has its racks and cables.
-    """
+    """Recompute a plan that may be wrong anywhere; one not ``drawn`` has no racks and cables."""
     found, basis = Findings(), Basis.of(inputs)
     try:
         if plan.status in ("optimal", "feasible"):

@@ -288,27 +288,17 @@ class Basis:
         """Terms of buying the item."""
         price, asked, term = self.inputs.prices.get(item.id), self.rule(item.id), self.problem.term
         discount, end = 0.0, None
-        for key, wanted in (
-            ("category", item.category),
-            ("vendor", item.vendor),
-            ("item", item.id),
-        ):
+        for key, own in ("category", item.category), ("vendor", item.vendor), ("item", item.id):
             for entry in self.inputs.discounts:  # the most specific entry counts, then the last
-                discount = entry.discount if getattr(entry, key) == wanted else discount
+                discount = entry.discount if getattr(entry, key) == own else discount
         if term is not None:
-            years = term.support_years
-            end = term.years if years is None else min(years, term.years)
-        return Sale(
-            price=price,
-            discount=discount,
-            net_usd=price.list_usd * (1 - discount) if price else None,
-            owned=asked.in_place,
-            spare_share=self.problem.spare_share(item.id, item.category),
-            pack=price.pack if price else 1,
-            min_order=price.min_order if price else 0,
-            start=price.support_included_years if price else 0.0,
-            end=end,
-        )
+            end = min(term.years if term.support_years is None else term.support_years, term.years)
+        net_usd, pack, least, start = None, 1, 0, 0.0
+        if price is not None:
+            net_usd, pack, least = price.list_usd * (1 - discount), price.pack, price.min_order
+            start = price.support_included_years
+        share = self.problem.spare_share(item.id, item.category)
+        return Sale(price, discount, net_usd, asked.in_place, share, pack, least, start, end)
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""

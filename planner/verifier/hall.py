@@ -20,6 +20,8 @@ from planner.verifier.basis import DECIDED, RELATIVE, Basis, Findings, round_up,
 
 ANY_NUMBER = 10**9
 """Devices without height, draw and weight that fit into a rack."""
+CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
+"""Classes of racks other than that of network devices."""
 REDUNDANT = {"N": (1, 0), "N+1": (1, 1), "2N": (2, 0)}
 """Factor and addition to the units that a load needs."""
 Load = NDArray[np.float64]
@@ -54,13 +56,6 @@ class Room(NamedTuple):
     def pdus(self) -> int:
         """Known PDUs of all racks."""
         return sum((each.pdus or 0) * each.racks for each in self.sets)
-
-
-def rack_class(item: Item) -> RackClassName:
-    """Class of the racks of an item."""
-    if item.category == "gpu_system":
-        return "gpu"
-    return "storage" if item.category == "storage" else "network"
 
 
 def space(basis: Basis, name: RackClassName) -> Load | None:
@@ -116,7 +111,7 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
         most_kw = None if site_rack is None else site_rack.whole_rack_limit_kw
         kept = most_kw is None or (power_kw or 0.0) / own.value <= most_kw * (1 + RELATIVE)
         return own.value, int(kept)
-    rack = space(basis, rack_class(item))
+    rack = space(basis, CLASSES.get(item.category, "network"))
     if rack is None:
         return None
     parts = basis.parts(item)
@@ -151,18 +146,13 @@ def own_racks(basis: Basis, standing: Mapping[str, int]) -> Room:
         if units:
             product = item.consumes.racks is not None
             pdus = 0 if product else pdus_of(basis, times(basis.rated_kw(item), units / racks))
-            sets.append(RackSet(sku, rack_class(item), -(-count // units) * racks, product, pdus))
+            number = -(-count // units) * racks
+            sets.append(RackSet(sku, CLASSES[item.category], number, product, pdus))
     return Room(tuple(sets), len(sets) == len(standing))
 
 
 def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -> Room:
-    """Racks of companions: of products that are racks, and those that devices share.
-
-    Args:
-        basis: the problem and the catalogs.
-        counts: companions in place.
-        stated: racks that devices share in a placement; first-fit places them where it is None.
-    """
+    """Racks of companions: products that are racks, and ``stated`` shared ones, None: first-fit."""
     rack, sets, sharing = space(basis, "network"), [], []
     for sku, count in counts.items():
         item = basis.items[sku]
@@ -179,17 +169,16 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
 
 def _densest_kw(basis: Basis, rack: Load) -> float:
     """Most that a shared rack can draw: its height full of the densest device."""
-    problem, network, most = basis.problem, basis.problem.network, 0.0
+    problem, network = basis.problem, basis.problem.network
     names = {*problem.extras, problem.site.cooling.cdu}
     names |= set(network.compute.switches) if network.compute else set()
     others = network.storage, network.in_band, network.out_of_band
     names |= {each.switch for each in others if each is not None}
     clusters = [family.cluster for family in basis.inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
-    for item in (basis.items[sku] for sku in names if sku):
-        height_ru, power_kw, _ = load_of(basis, item)
-        if item.consumes.racks is None and height_ru:
-            most = max(most, power_kw / height_ru * rack[0])
+    items = [basis.items[sku] for sku in names if sku]
+    loads = [load_of(basis, item) for item in items if item.consumes.racks is None]
+    most = max((kw / height_ru * rack[0] for height_ru, kw, _ in loads if height_ru), default=0.0)
     return float(min(most, rack[1]))
 
 

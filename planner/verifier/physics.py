@@ -267,10 +267,8 @@ class States:
     def of(cls, running: Sequence[float], load: float, repair_s: float) -> States:
         """Flow of failures out of each state equals flow of repairs back.
 
-        Args:
-            running: replicas that run with 0, 1, 2, ... units out; none with more out.
-            load: units that fail during one repair time if all replicas ran.
-            repair_s: of a unit.
+        ``running`` are replicas with 0, 1, 2, ... units out, none with more; ``load`` units fail
+        during one repair time if all replicas run.
         """
         at = np.array([*(each for each in running if each > 0), 0.0])
         logs = np.log(load * at[:-1] / at[0] / np.arange(1, len(at)))
@@ -291,10 +289,7 @@ class States:
     def lost(self, t: Times, share: float, full_s: float) -> Values:
         """Share of the work of all replicas that is lost, planned restarts included.
 
-        Args:
-            t: times of the job, with the failures that its work sees.
-            share: of interruptions, that take a unit out.
-            full_s: mean time between failures of all replicas, s.
+        A ``share`` of interruptions, one each ``full_s`` of all replicas, takes a unit out.
         """
         p, d, out = self.shares, self.replicas, np.arange(len(self.shares))
         most, local, seen_s = d[0], np.any(t.every), full_s / self.seen
