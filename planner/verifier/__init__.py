@@ -19,7 +19,6 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.verifier.basis import DECIDED, Basis, Findings, Near
-from planner.verifier.basis import Recheck as Recheck
 from planner.verifier.basis import unit_faults as unit_faults
 from planner.verifier.bill import build_bill, check_lines, check_totals
 from planner.verifier.fabric import choose_fabric, plug_of
@@ -77,7 +76,7 @@ def total_faults(plan: Plan, searched: Mapping[str, float]) -> tuple[str, ...]:
         if getattr(plan.totals, name, None) is not None:
             near = Near(own, SUMMED * max(1.0, abs(own)))
             found.expect(f"totals.{name}", getattr(plan.totals, name), near)
-    return tuple(found.disagreements)
+    return found.disagreements
 
 
 def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -91,10 +90,10 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         "overrides": inputs.overrides,
     }
     found.expect("provenance", plan.provenance, own)
-    return tuple(found.disagreements)
+    return found.disagreements
 
 
-def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
+def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Findings:
     """Recompute a plan that may be wrong anywhere; one not ``drawn`` has no racks and cables."""
     found, basis = Findings(), Basis.of(inputs)
     try:
@@ -108,7 +107,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
             _check_searched(found, basis, plan)
     except BROKEN as error:
         found.require(False, f"the plan: parts are missing or wrong, not computed ({error!r})")
-    return Recheck(tuple(found.disagreements), tuple(found.breaches))
+    return found
 
 
 def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> None:

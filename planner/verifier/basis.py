@@ -48,43 +48,30 @@ class Near(NamedTuple):
     noise: float
 
 
-class Recheck(NamedTuple):
-    """Wrong figures, and broken limits as (name, text)."""
+class Findings:
+    """Differences of a plan from its recomputation, and broken limits as (name, text)."""
 
-    disagreements: tuple[str, ...]
-    breaches: tuple[tuple[str, str], ...]
+    def __init__(self) -> None:
+        self.disagreements: tuple[str, ...] = ()
+        self.breaches: tuple[tuple[str, str], ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every finding as one text."""
         return (*self.disagreements, *(f"{name}: {text}" for name, text in self.breaches))
 
-
-class Findings:
-    """Every difference and every broken limit of one plan."""
-
-    def __init__(self) -> None:
-        self.disagreements: list[str] = []
-        self.breaches: list[tuple[str, str]] = []
-
     def require(self, holds: bool, text: str) -> bool:
         """Add a difference unless ``holds``."""
-        if not holds:
-            self.disagreements.append(text)
+        self.disagreements += () if holds else (text,)
         return holds
-
-    def breach(self, name: str, text: str) -> None:
-        """Add a broken limit."""
-        self.breaches.append((name, text))
 
     def expect(self, path: str, stated: Any, own: Any) -> None:
         """Compare a value of the plan, or fields of a record, with the recomputation."""
         if isinstance(own, dict) and isinstance(stated, BaseModel):
             for name, value in own.items():
                 self.expect(f"{path}.{name}", getattr(stated, name), value)
-        else:
-            text = f"{path}: plan says {write(stated)}, recomputed {write(own)}"
-            self.require(agrees(stated, own), text)
+        elif not agrees(stated, own):
+            self.require(False, f"{path}: plan says {write(stated)}, recomputed {write(own)}")
 
     def at_most(self, path: str, stated: float, most: float) -> None:
         """Require that a value is at most another one, within ``RELATIVE``."""
@@ -357,7 +344,7 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         price = inputs.prices.get(sku)
         if path == "list" and price is not None and not price.parts:
             _compare(found, f"{sku}: list price", price.list_usd, text, "USD")
-    return tuple(found.disagreements)
+    return found.disagreements
 
 
 def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:

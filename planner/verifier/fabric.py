@@ -145,10 +145,6 @@ class Fabrics:
         systems = sorted(self.basis.of_kind(self.counts, "gpu_system"))
         own = systems if self.basis.network.compute else []
         self.found.expect("fabrics.compute.serves", served, own)
-        plugs = [(each.switch_sku, plug_of(self.basis, *each.serves)) for each in compute]
-        kinds = {(switch, plug and plug._replace(sku="", end=None)) for switch, plug in plugs}
-        once = len(kinds) == len(compute)
-        self.found.require(once, "fabrics.compute: one fabric listed as two")
 
     def compute(self, report: FabricReport) -> None:
         """Check a compute fabric.
@@ -168,9 +164,6 @@ class Fabrics:
         ports, link = served
         systems = sum(self.counts.get(sku, 0) for sku in report.serves)
         leaves, down, up, units, most = compute_leaves(asked, plug, ports.count, systems)
-        cores = not units or not report.core_switches or plug.rail_group is not None
-        few = f"{name}.core_switches: {leaves} leaves need no cores"
-        self.found.require(cores or leaves > ports.count, few)
         links = plug.ports * systems + asked.manager.ports
         own = {"endpoints": plug.ports * systems, "capacity": plug.ports * most}
         own |= {"parts_per_port": 1, "system_links": links}

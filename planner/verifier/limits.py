@@ -167,14 +167,15 @@ def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
         for name, reached, limit in parts
         if reached is not None and limit is not None
     }
-    _check_interval(found, run, limits)
+    if (wrong := _best_interval(run, limits)) is not None:
+        found.breaches += (("jobs.interval_s", wrong),)
     stated = {report.name: report for report in plan.limits}
     once = len(stated) == len(plan.limits) and stated.keys() <= limits.keys()
     text = f"limits: listed twice, or not of the problem: {sorted(stated.keys() - limits.keys())}"
     found.require(once, text)
     for name, each in limits.items():
         if not each.holds:
-            found.breach(name, f"broken limit: {each.text}")
+            found.breaches += ((name, f"broken limit: {each.text}"),)
         if name in stated:
             own = {"value": Near(each.value, 1e-12 * abs(each.limit)), "limit": each.limit}
             found.expect(f"limits.{name}", stated[name], own)
@@ -183,21 +184,18 @@ def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
             found.require(needless, f"limits.{name}: missing, {each.text}")
 
 
-def _check_interval(found: Findings, run: Run, reached: Mapping[str, Reached]) -> None:
+def _best_interval(run: Run, reached: Mapping[str, Reached]) -> str | None:
     """Require a fixed interval; of an open one, the best goodput that limits allow.
 
     A limit in ``OF_INTERVAL`` is reached at the stated interval times its value over its limit.
     """
-    interval_s, saved, name = run.j.interval_s, run.job.checkpoint, "jobs.interval_s"
-    policy, local = saved.interval, saved.local
+    interval_s, policy = run.j.interval_s, run.job.checkpoint.interval
     if isinstance(policy, FixedInterval):
-        if not agrees(interval_s, policy.every_s):
-            found.breach(name, f"plan says {interval_s:g} s, policy asks {policy.every_s:g} s")
-        return
+        same = agrees(interval_s, policy.every_s)
+        return None if same else f"plan says {interval_s:g} s, policy asks {policy.every_s:g} s"
     if not policy.min_s * (1 - TIMED) <= interval_s <= policy.max_s * (1 + TIMED):
-        text = f"{interval_s:g} s is outside {policy.min_s:g} to {policy.max_s:g} s"
-        found.breach(name, text)
-        return
+        return f"{interval_s:g} s is outside {policy.min_s:g} to {policy.max_s:g} s"
+    local = run.job.checkpoint.local
     for every in local.every if run.every and local is not None else (0,):
         shortest_s = policy.min_s
         for each in (reached[limit] for limit in OF_INTERVAL if limit in reached):
@@ -210,7 +208,8 @@ def _check_interval(found: Findings, run: Run, reached: Mapping[str, Reached]) -
             best = worth.argmax()
             if run.f.goodput < worth[best] * (1 - BEST_WITHIN):
                 text = f"{tried[best]:g} s gives a goodput of {worth[best]:.12g}"
-                found.breach(name, f"{interval_s:g} s is not the best allowed interval: {text}")
+                return f"{interval_s:g} s is not the best allowed interval: {text}"
+    return None
 
 
 def check_objective(found: Findings, plan: Plan, run: Run) -> None:
