@@ -60,7 +60,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("feeds", "problem", ("site", "feeds", "redundancy"), "2N", "facility_power: broken limit"),
     ("CDU redundancy", "problem", ("site", "cooling", "redundancy"), "2N", "lines.pump.quantity"),
     ("PDU redundancy", "problem", ("site", "rack", "pdu", "redundancy"), "2N", "lines.strip."),
-    ("rack weight", "problem", ("site", "rack", "weight_kg"), 300.0, "racks of class gpu: plan"),
+    ("rack weight", "problem", ("site", "rack", "weight_kg"), 300.0, "racks: racks: plan"),
     ("rack height", "problem", ("site", "rack_classes", "network", "height_ru"), 30.0, "height_ru"),
     ("hall", "problem", ("site", "racks"), 2, "racks: broken limit"),
     ("lead time", "problem", ("targets", "max_lead_time_days"), 150.0, "lead_time: broken limit"),

@@ -217,13 +217,15 @@ class Basis:
             return min(typical, most)
         return typical
 
+    def liquid_kw(self, item: Item) -> float:
+        """Heat of one unit to liquid at full power, kW; 0 where its draw is not known."""
+        parts = [(part.consumes, n) for part, n in self.parts(item)] if self.rated_kw(item) else []
+        drawn = ((value(p.liquid_share) or 0.0, n * value(p.it_power)) for p, n in parts)
+        return math.fsum(share * kw for share, kw in drawn)
+
     def liquid_share(self, item: Item) -> float:
         """Share of a unit's heat that goes to liquid, by its components' draw."""
-        most = self.rated_kw(item)
-        if not most:
-            return 0.0
-        draws = ((p.consumes, n * (value(p.consumes.it_power) or 0.0)) for p, n in self.parts(item))
-        return sum((value(each.liquid_share) or 0.0) * kw for each, kw in draws) / most
+        return self.liquid_kw(item) / (self.rated_kw(item) or 1.0)
 
     def pue(self, item: Item) -> float:
         """Facility power per IT power of a unit, by where its heat goes."""

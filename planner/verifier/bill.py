@@ -31,6 +31,8 @@ from planner.verifier.physics import gpus_of
 
 HOURS_PER_YEAR = 8760
 HALF_A_CENT = 0.005
+SERVED = ("software", "service")
+"""Categories that are no hardware."""
 
 
 class Bill(NamedTuple):
@@ -65,17 +67,23 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         if report.network == "compute":
             fabrics.compute(report)
     fabrics.storage()
-    parts, amounts = fabrics.parts, _amounts(basis, cluster, own)
-    amounts["switch"] = fabrics.switches("compute", "storage")
+    parts, amounts = fabrics.parts, _amounts(basis, cluster, standing, own)
+    measures = {**amounts, "switch": fabrics.switches("compute", "storage"), "": 0.0}
     extras = {
-        sku: extra.count or -(-amounts.get(extra.per or "", 0) // extra.every)
+        sku: extra.count or round_up(measures[extra.per or ""] / extra.every)
         for sku, extra in problem.extras.items()
     }
     clusters = _cluster_parts(basis, cluster)
     fabrics.managing(extras, clusters, own.pdus)
     fabrics.finish()
-    for counts in (extras, clusters, _cooling(basis, standing), _licences(basis, cluster)):
+    for counts in (extras, clusters, _cooling(basis, amounts["liquid_kw"])):
         parts.update(counts)
+    for sku in problem.software:
+        licence = basis.items[sku].licence
+        assert licence is not None
+        vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
+        of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
+        parts[sku] = round_up(_amounts(basis, of, {}, own)[licence.per])
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
     joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
     room, rack = Room((*own.sets, *joint.sets), own.complete and joint.complete), problem.site.rack
@@ -87,18 +95,22 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
     link = by_speed(basis.items[oob.switch])[0].link if oob else None
     if link is not None:  # consoles on reserved management ports
         parts[link.cable] += fabrics.switches(*MANAGED) + room.pdus - own.pdus
-    before = Bill(cluster, standing, dict(+parts), room)
-    parts.update({sku: _served(basis, sku, before, plan) for sku in problem.services})
+    parts.update(_services(basis, amounts | {"rack": room.racks}, {**standing, **+parts}, plan))
     return Bill(cluster, standing, dict(+parts), room)
 
 
-def _amounts(basis: Basis, cluster: Mapping[str, int], room: Room) -> dict[str, int]:
-    """Counts that extras, licences and services follow, by their measure."""
-    systems = basis.of_kind(cluster, "gpu_system")
+def _amounts(
+    basis: Basis, cluster: Mapping[str, int], standing: Mapping[str, int], room: Room
+) -> dict[str, float]:
+    """Amounts that extras, licences and services follow, by their measure."""
+    systems, flash = basis.of_kind(cluster, "gpu_system"), basis.flash(cluster)
+    usable = {sku: value(basis.items[sku].provides.usable) or 0.0 for sku in flash}
     return {
         "gpu": sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items()),
         "gpu_system": sum(systems.values()),
         "storage_unit": sum(basis.of_kind(cluster, "storage").values()),
+        "usable_tb": sum(usable[sku] * n for sku, n in flash.items()),
+        "liquid_kw": sum(basis.liquid_kw(basis.items[sku]) * n for sku, n in standing.items()),
         "rack": room.racks,
         "order": 1,
     }
@@ -114,13 +126,8 @@ def _cluster_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
     return counts
 
 
-def _liquid_kw(basis: Basis, standing: Mapping[str, int]) -> float:
-    items = [(basis.items[sku], count) for sku, count in standing.items()]
-    return sum((basis.rated_kw(i) or 0.0) * basis.liquid_share(i) * n for i, n in items)
-
-
-def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
-    cooling, heat_kw = basis.problem.site.cooling, _liquid_kw(basis, standing)
+def _cooling(basis: Basis, heat_kw: float) -> dict[str, int]:
+    cooling = basis.problem.site.cooling
     if cooling.cdu is None or heat_kw <= 0:
         return {}
     factor, more = REDUNDANT[cooling.redundancy]
@@ -128,33 +135,22 @@ def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
     return {cooling.cdu: factor * round_up(heat_kw / each_kw) + more}
 
 
-def _licences(basis: Basis, cluster: Mapping[str, int]) -> dict[str, int]:
-    counts = {}
-    for sku in basis.problem.software:
-        licence = basis.items[sku].licence
-        assert licence is not None
-        vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
-        of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
-        counts[sku] = _amounts(basis, of, Room((), True)).get(licence.per, 0)
-        if licence.per == "usable_tb":
-            usable = {s: value(basis.items[s].provides.usable) or 0.0 for s in of}
-            counts[sku] = round_up(sum(usable[s] * n for s, n in basis.flash(of).items()))
+def _services(
+    basis: Basis, amounts: Mapping[str, float], in_place: Mapping[str, int], plan: Plan
+) -> dict[str, int]:
+    """Units of each service: by amounts, counts of companions, or 100 USD of hardware bought."""
+    counts, net_usd = {}, {line.sku: line.unit_net_usd or 0.0 for line in plan.lines}
+    for sku in basis.problem.services:
+        service = basis.items[sku].service
+        assert service is not None
+        amount = amounts.get(service.per, sum(basis.of_kind(in_place, service.per).values()))
+        if service.per == "hardware":
+            hardware = {s: n for s, n in in_place.items() if basis.items[s].category not in SERVED}
+            bought = {s: max(0, n - basis.rule(s).in_place) for s, n in hardware.items()}
+            spent_usd = sum(net_usd.get(each, 0.0) * n for each, n in bought.items())
+            amount = math.ceil((spent_usd - HALF_A_CENT) / 100)
+        counts[sku] = round_up(amount)
     return counts
-
-
-def _served(basis: Basis, sku: str, bill: Bill, plan: Plan) -> int:
-    service, nets = basis.items[sku].service, {x.sku: x.unit_net_usd for x in plan.lines}
-    assert service is not None
-    amount = _amounts(basis, bill.cluster, bill.room).get(service.per)
-    if service.per == "liquid_kw":
-        return round_up(_liquid_kw(basis, bill.standing))
-    if amount is not None or service.per != "hardware":
-        of_kind = basis.of_kind(bill.companions, service.per)
-        return sum(of_kind.values()) if amount is None else amount
-    bought = {s: max(0, n - basis.sale(basis.items[s]).owned) for s, n in bill.in_place.items()}
-    hardware = [s for s in bought if basis.items[s].category not in ("software", "service")]
-    spent_usd = sum((nets.get(each) or 0.0) * bought[each] for each in hardware)
-    return math.ceil((spent_usd - HALF_A_CENT) / 100)
 
 
 # Lines.

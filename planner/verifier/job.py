@@ -366,8 +366,8 @@ def _work(run: Run) -> dict[str, Any]:
         tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
         if training.model is not None and way is not None:
             row = measured_rate(item, job, precision)
-            mfu, at = row.rate_tflops / tflops if tflops and row else 1.0, row and row.gpus
-            tflops = tflops or row.rate_tflops if row else None
+            mfu, at = row.rate_tflops / tflops if tflops and row else 1.0, row.gpus if row else None
+            tflops = (tflops or row.rate_tflops) if row else None
         scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
         paces.append((each, tflops, mfu, factor, scale))
