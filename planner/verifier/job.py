@@ -140,8 +140,10 @@ def check_job(found: Findings, run: Run) -> None:
     right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
     text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
     found.require(right, f"jobs.gpus_used: {text}")
-    fewest = one * max(least_replicas(item, job) or 1 for item in run.types)
-    found.at_most("jobs.gpus_used: replicas that memory needs", fewest, j.gpus_used)
+    if job.parallelism is not None:
+        fewest = max(least_replicas(item, job) or math.inf for item in run.types)
+        fewest_gpus = fewest * job.parallelism.replica_gpus
+        found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
     left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
     found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
