@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from planner import shipped
 from planner.commands.check import json_schema
@@ -18,6 +21,7 @@ from planner.loader import documents
 from planner.loader.catalogs import (
     Catalogs,
     catalog_figures,
+    implausible,
     load_catalogs,
 )
 from planner.loader.prices import Prices, load_prices
@@ -180,42 +184,30 @@ def test_switches_and_their_optics_draw_what_is_published(
     assert own.value + cages * each.value == pytest.approx(published_kw)
 
 
-def ratios(item: Item) -> Iterator[tuple[str, float]]:
-    """Yield ratios of an item's figures that are much the same for all of a kind."""
-    used, gpu = item.consumes, item.gpu
-    draw, height = used.it_power, used.rack_units
-    if draw is not None and draw.value and used.typical_power is not None:
-        yield "typical draw", used.typical_power.value / draw.value
-    if height is not None and height.value and used.racks is None:
-        yield from [("kW/RU", draw.value / height.value)] if draw is not None else []
-        yield from [("kg/RU", used.weight.value / height.value)] if used.weight is not None else []
-    if gpu.tdp is not None and draw is not None and item.provides.gpus is not None:
-        yield "draw over GPUs", draw.value / (gpu.tdp.value * item.provides.gpus.value)
-    if gpu.tdp is not None and gpu.bf16_dense is not None:
-        yield "TFLOP/s per kW", gpu.bf16_dense.value / gpu.tdp.value
-    if gpu.bf16_dense is not None and gpu.fp8_dense is not None:
-        yield "fp8 over bf16", gpu.fp8_dense.value / gpu.bf16_dense.value
-
-
-BANDS = {
-    "typical draw": (0.5, 1.0),
-    "kW/RU": (0.05, 5.0),
-    "kg/RU": (5.0, 35.0),
-    "draw over GPUs": (1.2, 2.2),
-    "TFLOP/s per kW": (500.0, 4000.0),
-    "fp8 over bf16": (1.0, 2.1),
-}
+UNIT_USD = {
+    "transceiver": (200, 2_500), "cable": (20, 1_500), "rack": (2_000, 8_000),
+    "pdu": (1_000, 6_000), "switch": (4_000, 200_000), "management": (5_000, 50_000),
+}  # fmt: skip
+"""The least and the most that a unit of a dependent item costs."""
 
 
 def test_a_figure_far_from_those_of_its_kind_is_found() -> None:
-    """A DGX B200 of 4.3 kW draws less than its GPUs."""
-    odd = {}
-    for item in catalogs().items.values():
-        for name, ratio in ratios(item):
-            low, high = BANDS[name]
-            if not low <= ratio <= high:
-                odd[item.id, name] = ratio
-    assert not odd
+    """A DGX B200 of 4.3 kW draws less than its GPUs; a transceiver of 8,790 USD is ten."""
+    assert list(implausible(catalogs().items, prices().prices)) == []
+    for name, price in prices().prices.items():
+        low, high = UNIT_USD.get(catalogs().items[name].category, (0, math.inf))
+        assert low <= price.list_usd <= high, name
+
+
+def test_a_figure_read_10_percent_high_is_found() -> None:
+    """Figures typed from the makers' pages, whatever the catalogs have."""
+    published = yaml.safe_load((SCHEMAS.parent / "tests/data/published.yaml").read_text("utf-8"))
+    for path, figures in published.items():
+        for name, value in figures.items():
+            found: Any = prices().prices[name] if path == "list_usd" else catalogs().items[name]
+            for step in path.split("."):
+                found = found[int(step)] if step.isdigit() else getattr(found, step)
+            assert getattr(found, "value", found) == value, (path, name)
 
 
 def test_every_source_says_what_it_is_and_none_is_left_over() -> None:

@@ -49,7 +49,9 @@ FAMILIES: dict[str, tuple[Callable[[int], Case | None], int, int]] = {
     "reading together": (reading_together, 43_000_000, 8),
 }
 """Random problems: what makes one of a seed, the first seed, and how many are tried at a time."""
-ENUMERATED_LONG = {("plain", 126), ("plain", 248)}
+ENUMERATED_LONG = {
+    ("plain", 126), ("plain", 248), ("reading", 43_000_073), ("reading together", 43_000_034),
+}  # fmt: skip
 """Cases whose enumeration takes long."""
 VALUE_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6

@@ -27,12 +27,19 @@ from planner.units import Dimension, QuantityError, parse
         ("10 min", units.TIME, 600.0),
         ("1 day", units.TIME, 86_400.0),
         ("2 weeks", units.DAYS, 14.0),
+        ("1 month", units.TIME, 2_628_000.0),
+        ("1 year", units.TIME, 31_536_000.0),
         ("450 MUSD", units.MONEY, 450e6),
         ("1.2 BUSD", units.MONEY, 1.2e9),
         ("99 kUSD", units.MONEY, 99_000.0),
         ("80 USD/MWh", units.ENERGY_PRICE, 0.08),
+        ("0.08 USD/kW/h", units.ENERGY_PRICE, 0.08),
+        ("2208 USD/kW/year", units.POWER_PRICE, 184.0),
         ("2 U", units.RACK_UNITS, 2.0),
         ("1.4 t", units.WEIGHT, 1400.0),
+        ("2 ft", units.LENGTH, 0.6096),
+        ("60 cm", units.LENGTH, 0.6),
+        ("0.8 Tb/s", units.LINK_SPEED, 800.0),
         ("100 lb", units.WEIGHT, 45.359237),
         ("2.25 PFLOP/s", units.COMPUTE, 2250.0),
         ("989 TFLOPS", units.COMPUTE, 989.0),
@@ -102,6 +109,7 @@ def test_refused(value: object, dimension: Dimension, words: str) -> None:
 @pytest.mark.parametrize(
     ("number", "dimension", "likely"),
     [
+        ("400 Gb/s", units.BANDWIDTH, "'50 GB/s' if bits are meant"),
         (405, units.PARAMETERS, "405 B"),
         (1.008, units.PARAMETERS, "1.008 B"),
         (70_000, units.PARAMETERS, "70000 M"),
@@ -111,7 +119,7 @@ def test_refused(value: object, dimension: Dimension, words: str) -> None:
     ],
 )
 def test_bare_count_proposes_the_likely_unit(
-    number: float, dimension: Dimension, likely: str
+    number: float | str, dimension: Dimension, likely: str
 ) -> None:
     with pytest.raises(QuantityError) as caught:
         parse(number, dimension)

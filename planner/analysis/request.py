@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner import units
+from planner.currency import USD
 from planner.errors import Finding, InputError
 from planner.report.words import clean
 from planner.terminal import Progress, ignore
@@ -68,7 +69,6 @@ class Request:
         paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
         gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
-        progress: called with the numbers of tasks done and of all.
         begun_s: start of the command by ``time.monotonic``.
         models: problems and plans in memory by the path that stands for them; settings and the
             scenario are of files alone.
@@ -194,7 +194,6 @@ def _quantity(option: str, text: str, dimension: units.Dimension) -> float:
 def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
     """Fields of every record that describe its problem; ``gap_asked`` is a share."""
     from planner.figures import objective_unit
-    from planner.schema.prices import ShownIn
 
     problem = inputs.problem
     sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
@@ -204,7 +203,7 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "scenario": inputs.scenario,
         "overrides": inputs.overrides,
         "input_sha256": inputs.sha256,
-        "currency": ShownIn.of(problem.shown_in),
+        "currency": None if problem.shown_in == USD else problem.shown_in,
         "objective": problem.objective.name,
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),

@@ -22,7 +22,7 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
-from planner.optimizer.objective import needed_products
+from planner.optimizer.objective import without_dominated, without_idle_bursts
 from planner.optimizer.optimise import Certificate
 from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
@@ -60,11 +60,11 @@ class PlanFile:
     changes: tuple[str, ...]
 
 
-def read_plan(path: Path, model: Plan | None = None) -> Plan:
+def read_plan(path: Path, model: object = None) -> Plan:
     """Read a plan file whose every figure follows from the inputs it carries.
 
     Args:
-        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
+        model: a plan in memory instead, which ``path`` stands for.
 
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
@@ -82,19 +82,17 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     return plan
 
 
-def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
+def open_plan(path: Path, model: object = None) -> PlanFile:
     """Open a plan file, or a plan in memory, right or wrong.
 
     Raises:
         InputError: it cannot be read, or lacks parts that checking needs.
     """
-    if model is not None:
-        return from_data(str(path), model.model_dump_json().encode())
-    return from_data(str(path), contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan"))
-
-
-def from_data(name: str, data: bytes) -> PlanFile:
-    """Open the bytes of a plan file; see `open_plan`."""
+    name = str(path)
+    if isinstance(model, Plan):
+        data = model.model_dump_json().encode()
+    else:
+        data = contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan")
     found = json_of(data, name, _TAKES)
     version = found.get("schema_version") if isinstance(found, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:
@@ -112,9 +110,8 @@ def from_data(name: str, data: bytes) -> PlanFile:
     message = "the plan does not carry what it was made from"
     try:
         if written.inputs is not None:
-            inputs = inputs_from_text(written.inputs)
-            why = "not as planner wrote it; the checksum differs"
-            changes = tuple(f"{part}: {why}" for part in written.changed)
+            inputs, why = inputs_from_text(written.inputs), "not as planner wrote it"
+            changes = tuple(f"{part}: {why}; the checksum differs" for part in written.changed)
             return PlanFile(name, written.plan, inputs, written.inputs, changes)
     except InputError as error:
         message = error.findings[0].message
@@ -139,8 +136,7 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
         from planner.workbook.audit import audit  # openpyxl takes long to load
 
         return audit(path, request.options(), solve_again=solve_again)
-    model = request.models.get(path)
-    opened = open_plan(path, model if isinstance(model, Plan) else None)
+    opened = open_plan(path, request.models.get(path))
     plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
     text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [
@@ -213,7 +209,7 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
         return _check("catalogs", misread, text, "")
     aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
     if whole and now.sha256 == opened.inputs.sha256:
-        same = inputs_to_text(now) == opened.carried
+        same = inputs_to_text(now) == opened.carried.encode()
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"
         return _check("catalogs", () if same else wrong, text, f"{what} are unchanged")
@@ -236,9 +232,9 @@ def _bound(
         return _undone("bound", "not solved again: the plan does not hold as it is"), None
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None
-    case = resolve(opened.inputs)
+    case = _case_of(opened.inputs, plan)
     if plan.jobs:
-        case = needed_products(case, _certificate(case, plan).operation)
+        case = without_idle_bursts(case, operation_of(case, plan))
     try:
         second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:
@@ -272,7 +268,7 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """
     made, goal = plan.provenance, plan.objective
     try:
-        case = resolve(inputs)
+        case = _case_of(inputs, plan)
         answer, gap = _certificate(case, plan), goal.gap_asked
         again = assemble(inputs, case, answer, solver=made.solver, gap=gap)
         if plan.storage_options is not None:  # has notes of its own, after all others
@@ -281,6 +277,13 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         return tuple(_differences(plan, again, _NOT_DERIVED))
     except (PlannerError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         return (f"jobs: the plan cannot be assembled again ({error})",)
+
+
+def _case_of(inputs: Inputs, plan: Plan) -> Case:
+    """The problem of a plan in numbers, without products that no plan needs, unless it has any."""
+    case = resolve(inputs)
+    few = without_dominated(case)
+    return case if {line.sku for line in plan.lines} & {*few.covered} else few
 
 
 def _certificate(case: Case, plan: Plan) -> Certificate:

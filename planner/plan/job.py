@@ -29,7 +29,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     """Report how the job runs on a plan."""
     job, stated = case.job, inputs.problem.job
     in_use = case.in_use(run.used, run.ways)
-    slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
     pflops = None
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
@@ -37,20 +36,13 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     if pflops is not None and job.tokens is not None and job.active_parameters is not None:
         days = goodput.days_to_train(job.active_parameters, job.tokens, pflops)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
+    lost = goodput.goodput_loss(operate.levels_of(job, run), run.waiting)
     read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
     transfer_s = job.checkpoint_gb / write_gb_per_s
     system, way = in_use[0]
     per_system = stated.gpus.most_of(system.id)  # of one system the job uses no more
     if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
         per_system = way.usable_gpus
-    degraded = {}
-    if case.tolerate_down:
-        degraded = {
-            "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
-            "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
-            "degraded_drain_s": job.checkpoint_gb / run.degraded_write_gb_per_s,
-            "degraded_restore_s": run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s,
-        }
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -66,7 +58,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tensor_gpus=way.tensor_gpus,
         per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
-        idle_gpus=sum(s.gpus * run.used.get(s.id, 0) for s in case.systems) - run.gpus,
         hot_spare_systems=sum(job.hot(count) for count in run.used.values()),
         storage_family=families[0],
         storage_families=families,
@@ -75,8 +66,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         bytes_per_parameter=job.bytes_per_parameter,
         delivered_write_gb_per_s=write_gb_per_s,
         delivered_read_gb_per_s=read_gb_per_s,
-        write_limited_by="appliances" if write_gb_per_s < run.client_write_gb_per_s else "clients",
-        read_limited_by="appliances" if read_gb_per_s < run.client_read_gb_per_s else "clients",
         client_write_limit_gb_per_s=run.client_write_gb_per_s,
         client_read_limit_gb_per_s=run.client_read_gb_per_s,
         writing_systems=run.writing_systems,
@@ -86,13 +75,12 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         interval_policy=stated.checkpoint.interval.policy,
         stall_s=run.stall_s,
         drain_s=run.drain_s,
-        drain_slowdown=slowdown,
+        drain_slowdown=0.0 if run.mode == "sync" else job.drain_slowdown,
         overlap=0.0 if run.mode == "sync" else transfer_s / run.remote_interval_s,
         max_overlap=job.max_overlap if case.rule is None else None,
         blocking=run.stall_s / run.interval_s,
         max_blocking=job.max_blocking,
         fan_out=run.fan_out,
-        fan_out_kind=job.fan_out,
         restore_s=run.restore_s,
         restart_s=job.restart_s,
         ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
@@ -101,12 +89,14 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         other_data_tb=stated.dataset_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         tolerate_down=case.tolerate_down,
-        **degraded,
+        degraded_write_gb_per_s=run.degraded_write_gb_per_s if case.tolerate_down else None,
+        degraded_read_gb_per_s=run.degraded_read_gb_per_s if case.tolerate_down else None,
         # Failures and work.
         failures_per_gpu_day=run.failures_per_gpu_day,
         mtti_s=run.mtti_s,
         goodput=run.goodput,
-        **_goodput(case, run, slowdown),
+        loss=Loss(**vars(lost), other=run.goodput * job.lost_time_share / job.progress),
+        lost_time=job.lost_time_share,
         useful_gpus=run.useful_gpus,
         useful_pflops=pflops,
         days_to_train=days,
@@ -119,29 +109,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         burst=_burst(case, run),
         bulk=_bulk(case, run) if job.bulk_needed_tb else None,
     )
-
-
-def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """Time lost by cause."""
-    job = case.job
-    if run.mode == "local":
-        parts = goodput.two_level_loss(operate.on_two_levels(job, run), run.waiting)
-    else:
-        parts = goodput.goodput_loss(
-            run.interval_s,
-            run.stall_s,
-            run.drain_s,
-            job.restart_s,
-            run.restore_s,
-            run.mtti_s,
-            slowdown,
-            run.kept_by_swaps,
-            run.waiting,
-        )
-    return {
-        "loss": Loss(**vars(parts), other=run.goodput * job.lost_time_share / job.progress),
-        "lost_time": job.lost_time_share,
-    }
 
 
 def _local(case: Case, run: Run) -> LocalPlan:

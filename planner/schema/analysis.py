@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.schema import InItsUnit, InUnit, Record, Shown
+from planner.currency import USD, Currency
+from planner.schema import InItsUnit, InUnit, Record, Shown, is_none
 from planner.schema.plan import LimitReport, Plan, Status
-from planner.schema.prices import InCurrency
 
 SideKind = Literal["plan", "problem", "workbook"]
 InMeasure = Annotated[float, InUnit("measure.unit")]
@@ -85,6 +85,17 @@ class LimitRow(Record):
     sense: Literal["<=", ">="]
     sides: tuple[LimitSide | None, ...]
     equal: bool
+
+
+class InCurrency(Record):
+    """A result with the currency in which it is shown, None for USD; its figures are in USD."""
+
+    currency: Currency | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown."""
+        return self.currency or USD
 
 
 class Comparison(Shown, InCurrency):
@@ -302,7 +313,6 @@ class UncertainInput(Record):
     unit: str
     distribution: str
     low: InItsUnit
-    median: InItsUnit
     high: InItsUnit
 
 
@@ -331,7 +341,6 @@ class CandidatePlan(Record):
     best_in: int
     feasible: float
     mean: InUnitOfGoal | None
-    worst: InUnitOfGoal | None
     mean_regret: float
     most_regret: float
 
@@ -477,11 +486,8 @@ class Forced(Record):
     """The best plan with something else forced; ``loss``: share worse than the plan, whose capex
     it exceeds by ``extra_capex_usd``."""
 
-    kind: Literal["storage_vendor", "gpu_type"]
-    key: str
     label: str
     setting: tuple[str, ...]
-    outcome: Literal["plan", "no_plan", "not_found"]
     reason: str | None = None
     value: InPlanUnit | None = None
     loss: float | None = None
@@ -518,12 +524,9 @@ class Item(Record):
 class WhyNot(Record):
     """A plan beside those with other vendors, types and items; plans within ``tie`` are equal."""
 
-    objective: str
-    sense: Literal["maximize", "minimize"]
     tie: float
     forced: tuple[Forced, ...] = ()
     items: tuple[Item, ...] = ()
-    message: str | None = None
 
 
 class Moved(Record):
@@ -538,10 +541,9 @@ class Moved(Record):
 
 
 class NextStep(Record):
-    """Least loosening of a limit that pays, and the largest that does not."""
+    """Least loosening of a limit that pays."""
 
     to_text: str
-    short_text: str
     setting: str
     gain: InPlanUnit
 

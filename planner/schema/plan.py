@@ -24,7 +24,6 @@ from planner.schema import (
 )
 from planner.schema.catalog import Category, Lifecycle
 from planner.schema.operation import JobPlan
-from planner.schema.prices import ShownIn
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -500,15 +499,6 @@ class NotConsidered(PlanModel):
     reason: str
 
 
-class IdleUnits(PlanModel):
-    """Installed idle units: cause, and changes that would use or retire them."""
-
-    sku: Customer[str]
-    units: Customer[int]
-    reason: str
-    fix: str
-
-
 class Provenance(PlanModel):
     """Provenance of a plan, without times, so that its bytes are reproducible."""
 
@@ -566,16 +556,15 @@ class Plan(Shown, PlanModel):
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
     searched: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
-    idle: Customer[tuple[IdleUnits, ...]] = ()
     warnings: tuple[str, ...] = ()
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=is_none)
-    currency: Customer[ShownIn | None] = Field(default=None, exclude_if=is_none)
+    currency: Customer[Currency | None] = Field(default=None, exclude_if=is_none)
     inputs: str | None = Field(default=None, exclude_if=is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=is_none)
 
     @property
     def shown_in(self) -> Currency:
         """The currency in which money is shown."""
-        return USD if self.currency is None else self.currency.currency
+        return self.currency or USD

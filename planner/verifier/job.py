@@ -146,7 +146,7 @@ def check_job(found: Findings, run: Run) -> None:
         found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
     left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
-    found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
+    found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
     repair, asked = run.f.repair, job.repair
     if repair is not None and asked is not None:
         enough = asked.spares == "open" or repair["in_rack"] or repair["spares"] == asked.spares
@@ -253,20 +253,22 @@ def _storage(run: Run) -> dict[str, Any]:
 
 
 def _degraded(run: Run) -> dict[str, Any]:
-    """Bandwidth, drain and restore with appliances down; None where that is not asked."""
-    f, storage, worst = run.f, run.stored, (0.0, 0.0)
-    share, down, own = storage.delivered_fraction, storage.tolerate_down, (None,) * 4
-    if down:
-        for sku, count in run.basis.of_kind(run.counts, "storage").items():
-            left = count - down / (value(run.basis.items[sku].fail_units) or 1)
-            now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
-            worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-        read = min(run.sustained[0] - share.read * worst[0], f.client_read_limit_gb_per_s)
-        write = min(run.sustained[1] - share.write * worst[1], f.client_write_limit_gb_per_s)
-        left_s = f.checkpoint_gb / max(1e-9, write), f.fan_out * f.checkpoint_gb / max(1e-9, read)
-        own = write, read, *left_s
-    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "restore_s")
-    return {f"degraded_{name}": each for name, each in zip(names, own, strict=True)}
+    """Bandwidth with appliances down; None where that is not asked."""
+    share, down, worst = run.stored.delivered_fraction, run.stored.tolerate_down, (0.0, 0.0)
+    if not down:
+        return {"degraded_read_gb_per_s": None, "degraded_write_gb_per_s": None}
+    for sku, count in run.basis.of_kind(run.counts, "storage").items():
+        left = count - down / (value(run.basis.items[sku].fail_units) or 1)
+        now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
+        worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
+    read, write = (
+        run.sustained[0] - share.read * worst[0],
+        run.sustained[1] - share.write * worst[1],
+    )
+    return {
+        "degraded_read_gb_per_s": min(read, run.f.client_read_limit_gb_per_s),
+        "degraded_write_gb_per_s": min(write, run.f.client_write_limit_gb_per_s),
+    }
 
 
 # Times, repairs and work.

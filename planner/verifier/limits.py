@@ -22,6 +22,10 @@ from planner.verifier.job import Run
 
 OF_INTERVAL = ["overlap", "blocking", "drain_fits", "local_fits", "burst_recovery", "endurance"]
 """Limits that a longer interval keeps."""
+UNLISTED = ("gpu_types", "fabric.")
+"""Limits that a plan lists only where they decide."""
+NOTHING = 1e-9
+"""Bandwidth in place of none, GB/s."""
 BEST_WITHIN = 1e-6
 GAP_NOISE = 1e-9
 TRIED = 4001
@@ -85,8 +89,9 @@ def _reached(plan: Plan, run: Run) -> Iterator[tuple[str, float | None, float | 
             reached = sum(getattr(line, row.figure) or 0.0 for line in lines)
         yield row.name, math.nan if reached is None else reached, limit
     restore_s, write_s, stall_s, ingest = f.restore_s, f.drain_s, f.stall_s, None
-    if f.degraded_drain_s is not None:
-        restore_s, write_s = f.degraded_restore_s, f.degraded_drain_s
+    if f.degraded_write_gb_per_s is not None:
+        restore_s = f.fan_out * f.checkpoint_gb / max(NOTHING, f.degraded_read_gb_per_s)
+        write_s = f.checkpoint_gb / max(NOTHING, f.degraded_write_gb_per_s)
         stall_s = write_s if sync else stall_s
     if f.ingest_demand_gb_per_s > 0:
         ingest = f.ingest_demand_gb_per_s
@@ -128,7 +133,7 @@ def _reached(plan: Plan, run: Run) -> Iterator[tuple[str, float | None, float | 
         yield "rule_write", totals.nameplate_write_gb_per_s, groups * of[1]
 
 
-def _counted(bill: Bill, run: Run) -> Iterator[tuple[str, float | None, float | None]]:
+def _counted(plan: Plan, bill: Bill, run: Run) -> Iterator[tuple[str, float | None, float | None]]:
     """Yield name, value and limit of every limit on counts; those of 0 need no line."""
     basis, policy = run.basis, run.basis.problem.policy
     for sku in {*bill.in_place, *basis.problem.items} & basis.items.keys():
@@ -155,13 +160,17 @@ def _counted(bill: Bill, run: Run) -> Iterator[tuple[str, float | None, float | 
         amounts = [sum(n for vendor, n in of_kind if vendor == each) for each, _ in of_kind]
         largest = max(amounts, default=0) / (sum(n for _, n in of_kind) or 1)
         yield f"split.{place}", largest, split.max_share
+    for fabric in plan.fabrics:
+        if fabric.network != "out_of_band":
+            ports, most = (n / fabric.parts_per_port for n in (fabric.endpoints, fabric.capacity))
+            yield f"fabric.{fabric.network}", ports, most
     for sku, used in run.systems.items():
         yield f"hot_spares.{sku}", bill.cluster[sku] - used, run.job.gpus.hot_spares or None
 
 
 def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
     """Require that every limit holds and is listed with its numbers, and no other is."""
-    parts = chain(_reached(plan, run), _counted(bill, run))
+    parts = chain(_reached(plan, run), _counted(plan, bill, run))
     limits = {
         name: Reached(name, reached, limit)
         for name, reached, limit in parts
@@ -180,7 +189,7 @@ def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
             own = {"value": Near(each.value, 1e-12 * abs(each.limit)), "limit": each.limit}
             found.expect(f"limits.{name}", stated[name], own)
         else:
-            needless = name == "gpu_types" or 0 in (each.value, each.limit)
+            needless = name.startswith(UNLISTED) or 0 in (each.value, each.limit)
             found.require(needless, f"limits.{name}: missing, {each.text}")
 
 

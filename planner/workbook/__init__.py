@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.figures import FIGURES
-from planner.report.edition import PRICES, Audience, for_audience, restated
+from planner.report.edition import PRICES, Audience, for_audience, in_currency
 from planner.report.words import MW_FROM_KW
 from planner.schema import Prices
 from planner.schema.operation import JobPlan
@@ -31,7 +31,7 @@ def write(
     created: datetime,
     audience: Audience = "internal",
     prices: Prices | None = None,
-    inputs: str | None = None,
+    inputs: bytes | None = None,
     more: Sequence[More] = (),
     typed: Mapping[Place, Scalar] | None = None,
     keep: bool = False,
@@ -45,7 +45,8 @@ def write(
         stream: where the bytes go, open for writing.
         audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
         prices: which prices it shows, by default those of the audience.
-        inputs: the text of the plan's inputs; the internal edition carries it.
+        inputs: the text of the plan's inputs; the internal edition carries it, or what the plan
+            holds.
         more: further sheets of the internal edition.
         typed: values of cells that were edited, by their place, to compute with.
         keep: whether the cells returned hold what was written.
@@ -58,9 +59,9 @@ def write(
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
     inside, edition = audience == "internal", prices or PRICES[audience]
     carried = None
-    if inside and inputs is not None:  # first, as it takes memory for a moment
+    if inside and (inputs or plan.inputs):  # first, as it takes memory for a moment
         carried = tables.pack(plan, inputs, created)
-    plan = restated(for_audience(plan, audience, prices))
+    plan = in_currency(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
     if plan.jobs and plan.lines:
         bill = quote.begin(book, plan, edition)

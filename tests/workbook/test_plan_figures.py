@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import performance, write
 from planner.workbook.book import Book
@@ -62,7 +62,7 @@ def books() -> dict[str, Made]:
 
 def unlike_plan(source: Made) -> list[tuple[str, float, object]]:
     """Return the figures of a workbook that are not those of its plan."""
-    stated, wrong = restated(source.plan), []
+    stated, wrong = in_currency(source.plan), []
     job = stated.jobs[0]
     for name, cell in source.book.names.items():
         value = getattr(job, name, getattr(stated.totals, name, None))
@@ -104,8 +104,9 @@ def test_formulas_compute_in_excel_what_their_cells_show(books: dict[str, Made])
 def test_libreoffice_recalculates_every_cell_alike(books: dict[str, Made], tmp_path: Path) -> None:
     files = []
     for name, each in books.items():
-        files.append(tmp_path / f"{name.replace(' ', '_')}.xlsx")
-        files[-1].write_bytes(each.content)
+        if name not in SOLVABLE:  # their formulas are among those of the variants
+            files.append(tmp_path / f"{name.replace(' ', '_')}.xlsx")
+            files[-1].write_bytes(each.content)
     for source, result in zip(files, convert(tmp_path, files), strict=True):
         before, after = values(source), values(result)
         wrong = {

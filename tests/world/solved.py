@@ -85,6 +85,7 @@ def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explana
 def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
     """Solve a problem file and write the plan to ``path`` as `planner solve` does; return it."""
     inputs = load(Path(problem), settings=settings)
-    plan = api.solve_with(inputs, api.Options())
+    name = next((name for name, file in FILES.items() if file == Path(problem)), None)
+    plan = api.solve_with(inputs, Options()) if name is None else solved(name, *settings)
     path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json(indent=2))
     return plan
