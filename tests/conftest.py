@@ -47,7 +47,7 @@ LONGEST = (
     "test_frontier.py", "test_edited.py", "test_explore.py", "test_verification.py",
     "test_prediction.py", "test_faults.py", "test_time_and_work.py",
 )  # fmt: skip
-"""Files begun first: plans that others ask for, then the longest, so that none is left at the end."""
+"""Files begun first: plans that others ask for, then the longest."""
 SEARCHED_ANEW = {
     "test_cli.py", "test_exactness.py", "test_terminal.py",
     "test_properties.py", "test_time_and_work.py",
