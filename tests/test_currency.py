@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 from planner import currency
-from planner.case.figures import unit_net_usd
 from planner.currency import Currency
 from planner.explore.explorer import AS_IT_IS
 from planner.explore.problems import SingleExplorer
@@ -19,8 +18,6 @@ from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.report.exports import bill
 from planner.schema.plan import Plan
-from planner.schema.prices import Discount, Price
-from tests.world.catalog import inputs_of
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 from tests.world.solved import solve
@@ -89,26 +86,6 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert currency.amount(won.of(1234.5678)) == "1,234,568 KRW"
     dinar = Currency("KWD", 1.0).of(1234.5678)
     assert (currency.bare(dinar), currency.bare(dinar, None)) == ("1,235", "1,234.568")
-
-
-@pytest.mark.parametrize(
-    ("given", "net_usd"),
-    [
-        ([("item", "gpu_a", 0.1), ("vendor", "Weft", 0.2), ("category", "gpu_system", 0.3)], 900.0),
-        ([("vendor", "Weft", 0.2), ("category", "gpu_system", 0.3)], 800.0),
-        ([("item", "gpu_a", 0.1), ("item", "gpu_a", 0.4)], 600.0),  # the latest
-        ([("item", "gpu_b", 0.1), ("vendor", "Drum", 0.2)], 1000.0),
-    ],
-)
-def test_the_most_specific_and_latest_discount_counts(
-    given: list[tuple[str, str, float]], net_usd: float
-) -> None:
-    item = next(each for each in inputs_of().items if each.id == "gpu_a")
-    item = item.model_copy(update={"vendor": "Weft"})
-    dated = {"date": "2026-03", "source": "sheet", "confidence": "medium"}
-    price = Price.model_validate({"list": "1000 USD", **dated})
-    discounts = [Discount.model_validate({key: of, "discount": off}) for key, of, off in given]
-    assert unit_net_usd(item, price, discounts, currency.USD) == net_usd
 
 
 def test_arithmetic_keeps_the_currency_of_an_amount() -> None:
