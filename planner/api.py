@@ -100,14 +100,14 @@ def solve_with(
         VerificationError: the plan does not agree with its independent re-computation, or with the
             integer program.
     """
-    from planner.optimizer.objective import totals_of
+    from planner.optimizer.objective import totals_of, without_dominated
     from planner.optimizer.optimise import optimise
     from planner.plan import assemble
     from planner.plan.storage_options import with_options
     from planner.verifier import total_faults, unit_faults, verify
 
     options = options.started()
-    case = resolve(inputs)
+    case = without_dominated(resolve(inputs))
     answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
     _refuse_free(inputs, case, answer.operation)
     proof = _proof(case, answer, options)

@@ -63,7 +63,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("days_to_train", "days to train", "days"),
         ("replicas", "data-parallel replicas", "replicas"),
         ("replica_gpus", "GPUs that hold one replica", "GPUs"),
-        ("idle_gpus", "idle GPUs in systems in use", "GPUs"),
         ("hot_spare_systems", "hot spares", "systems"),
         ("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s"),
         ("mfu", "model FLOP/s utilisation (MFU)", "share"),
@@ -99,8 +98,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("max_overlap", "largest drain overlap", "share"),
         ("max_blocking", "largest time blocked by checkpoints", "share"),
         ("checkpoints_held", "checkpoints held", "checkpoints", "the one being written included"),
-        ("degraded_drain_s", "write of one checkpoint, degraded", "s"),
-        ("degraded_restore_s", "restore time, degraded", "s"),
     ),
     "loss": (
         ("loss.stall", "stalls and slowdown", "share", "GPUs stopped or slowed by checkpoints"),

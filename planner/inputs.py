@@ -361,9 +361,9 @@ def _adapter() -> TypeAdapter[Inputs]:
     return TypeAdapter(Inputs)  # a tenth of a short command
 
 
-def inputs_to_text(inputs: Inputs) -> str:
+def inputs_to_text(inputs: Inputs) -> bytes:
     """The inputs as JSON in canonical units, without values left to their default."""
-    return _adapter().dump_json(inputs, exclude=_NOT_PORTABLE, exclude_unset=True).decode()
+    return _adapter().dump_json(inputs, exclude=_NOT_PORTABLE, exclude_unset=True)
 
 
 def inputs_from_text(text: str | bytes) -> Inputs:

@@ -191,7 +191,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     opened = open_plan(request.path, model if isinstance(model, Plan) else None)
     stream = io.BytesIO()
     created = datetime.combine(today(), time())
-    write(opened.plan, stream, created=created, inputs=opened.carried)
+    write(opened.plan, stream, created=created, inputs=opened.carried.encode())
     write_all({target: stream.getvalue()})
     return target
 

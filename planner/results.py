@@ -52,7 +52,6 @@ from planner.terminal import coloured, say, show_progress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from planner.analysis.verification import PlanFile
     from planner.report.page import ShownStudy
     from planner.workbook.book import Book
 
@@ -532,22 +531,20 @@ def write_plan(
     Raises:
         InputError: NetBox files of a plan without racks, or a file cannot be written.
     """
-    from planner.analysis.verification import open_plan
     from planner.report.exports import bill, bill_csv, bill_json
     from planner.workbook import write
 
     if not plan.lines:
         return
-    opened, inside = open_plan(target.problem, plan), edition.audience == "internal"
-    prices, stream = edition.prices, io.BytesIO()
-    contents, sheets = _cable_files(opened, also)
+    inside, prices, stream = edition.audience == "internal", edition.prices, io.BytesIO()
+    contents, sheets = _cable_files(target, plan, also)
+    shown = plan if inside else plan.model_copy(update={"inputs": None, "checksums": None})
     write(
-        opened.plan,
+        shown,
         stream,
         created=created_today(),
         audience=edition.audience,
         prices=prices,
-        inputs=opened.carried if inside else None,
         more=sheets,
     )
     contents["xlsx"] = stream.getvalue()
@@ -555,9 +552,9 @@ def write_plan(
         contents["plan.json"] = f"{as_json(plan)}\n".encode()
     for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
         if kind in also:
-            contents[kind] = as_bytes(bill(opened.plan, edition.audience, prices), prices)
+            contents[kind] = as_bytes(bill(shown, edition.audience, prices), prices)
     if html:
-        contents["html"] = plan_page(opened.plan, edition)
+        contents["html"] = plan_page(shown, edition)
     mark = "" if inside else f"{edition.audience}."
     write_all({target.file(f"{mark}{ending}"): data for ending, data in contents.items()})
 
@@ -570,23 +567,26 @@ def plan_page(plan: Plan, edition: Edition) -> bytes:
     return report(shown.problem, shown, ()).encode()
 
 
-def _cable_files(opened: PlanFile, also: Collection[str]) -> tuple[dict[str, bytes], list[Any]]:
+def _cable_files(
+    target: Target, plan: Plan, also: Collection[str]
+) -> tuple[dict[str, bytes], list[Any]]:
     """The cable schedule as CSV and sheet, and the tables for NetBox, by the end of their name."""
     if not {"cables", "netbox"} & {*also}:
         return {}, []
+    from planner.analysis.verification import open_plan
     from planner.plan.cables import cable_schedule
     from planner.report.exports import cables_csv, netbox_files
     from planner.workbook import tables
 
-    if "netbox" in also and not opened.plan.racks:
+    if "netbox" in also and not plan.racks:
         message = "--also netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    schedule = cable_schedule(opened.inputs, opened.plan)
+    schedule = cable_schedule(open_plan(target.problem, plan).inputs, plan)
     contents, sheets = dict[str, bytes](), list[Any]()
     if "cables" in also:
         sheets = [partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))]
         contents["cables.csv"] = cables_csv(schedule)
     if "netbox" in also:
-        found = netbox_files(opened.plan, schedule)
+        found = netbox_files(plan, schedule)
         contents |= {f"netbox-{key}.csv": data for key, data in found.items()}
     return contents, sheets

@@ -16,6 +16,7 @@ from planner.explore.explorer import AS_IT_IS
 from planner.explore.problems import SingleExplorer
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
+from planner.report.edition import for_audience
 from planner.report.exports import bill
 from planner.schema.plan import Plan
 from tests.world.commands import ran
@@ -60,6 +61,8 @@ def test_a_bill_foots_in_the_currency_it_is_shown_in(tmp_path: Path) -> None:
     plan = solve(_written(tmp_path, PROBLEM + YEN))
     dollars = solve(_written(tmp_path))
     assert _same_purchase(plan, dollars)
+    outside = for_audience(plan, "customer").shown_in
+    assert (outside.code, outside.source, plan.shown_in.source) == ("JPY", "", "BOJ")
     made = bill(plan)
     assert made.currency == "JPY"
     lines = [line for line in made.lines if line.unit_net is not None]

@@ -169,8 +169,8 @@ def test_what_storage_must_reach_for_more_gpus_binds() -> None:
 
 NOT_FIGURES = {
     "name", "gpu_type", "gpu_types", "storage_family", "storage_families", "mode",
-    "interval_policy", "fan_out_kind", "writers", "whole_replicas", "write_limited_by",
-    "read_limited_by", "repair", "repair.unit", "repair.shrunk", "repair.in_rack", "repair.decided",
+    "interval_policy", "writers", "whole_replicas", "repair", "repair.unit", "repair.shrunk",
+    "repair.in_rack", "repair.decided",
     "loss", "critical_skus", "capex_by_section_usd", "systems_by_type", "usable_gpus_by_type",
     "per_system_gpus", "bulk", "burst", "local", "derived_stall", "ways", "energy_basis",
     "tensor_gpus",

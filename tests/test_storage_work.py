@@ -54,7 +54,6 @@ def test_data_is_read_by_all_systems_in_use() -> None:
     assert ingest(plan).value == pytest.approx(25.6)
     assert ingest(plan).limit == pytest.approx(28.0)
     assert job.delivered_read_gb_per_s == pytest.approx(28.0)
-    assert job.read_limited_by == "appliances"
 
 
 def test_size_asks_all_systems_for_data() -> None:
@@ -65,7 +64,7 @@ def test_size_asks_all_systems_for_data() -> None:
     assert not [note for note in report.notes if "can move" in note]
     report = size_report(inputs_of(hall(port="1.5 GB/s").case()), 128)
     row = next(row for row in report.rules if row.chosen)
-    assert row.appliances[0].reason == "the GPU systems read at most 24 GB/s"
+    assert not row.appliances
     assert any("reading needs 26 GB/s" in n for n in report.notes)
 
 

@@ -284,7 +284,6 @@ _WORDS = {
     "mode": "checkpoints",
     "interval_policy": "interval chosen",
     "writers": "who writes checkpoints",
-    "fan_out_kind": "how restores are read",
 }
 """Inputs of a job in words, with their labels."""
 _OF_SITE = {"pue", "pue.air", "pue.liquid", "electricity", "years"}

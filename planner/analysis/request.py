@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner import units
+from planner.currency import USD
 from planner.errors import Finding, InputError
 from planner.report.words import clean
 from planner.terminal import Progress, ignore
@@ -194,7 +195,6 @@ def _quantity(option: str, text: str, dimension: units.Dimension) -> float:
 def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
     """Fields of every record that describe its problem; ``gap_asked`` is a share."""
     from planner.figures import objective_unit
-    from planner.schema.prices import ShownIn
 
     problem = inputs.problem
     sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
@@ -204,7 +204,7 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "scenario": inputs.scenario,
         "overrides": inputs.overrides,
         "input_sha256": inputs.sha256,
-        "currency": ShownIn.of(problem.shown_in),
+        "currency": None if problem.shown_in == USD else problem.shown_in,
         "objective": problem.objective.name,
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),

@@ -22,7 +22,7 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
-from planner.optimizer.objective import needed_products
+from planner.optimizer.objective import without_dominated, without_idle_bursts
 from planner.optimizer.optimise import Certificate
 from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
@@ -212,7 +212,7 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
         return _check("catalogs", misread, text, "")
     aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
     if whole and now.sha256 == opened.inputs.sha256:
-        same = inputs_to_text(now) == opened.carried
+        same = inputs_to_text(now) == opened.carried.encode()
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"
         return _check("catalogs", () if same else wrong, text, f"{what} are unchanged")
@@ -235,9 +235,9 @@ def _bound(
         return _undone("bound", "not solved again: the plan does not hold as it is"), None
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None
-    case = resolve(opened.inputs)
+    case = _case_of(opened.inputs, plan)
     if plan.jobs:
-        case = needed_products(case, _certificate(case, plan).operation)
+        case = without_idle_bursts(case, operation_of(case, plan))
     try:
         second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:
@@ -271,7 +271,7 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """
     made, goal = plan.provenance, plan.objective
     try:
-        case = resolve(inputs)
+        case = _case_of(inputs, plan)
         answer, gap = _certificate(case, plan), goal.gap_asked
         again = assemble(inputs, case, answer, solver=made.solver, gap=gap)
         if plan.storage_options is not None:  # has notes of its own, after all others
@@ -280,6 +280,13 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         return tuple(_differences(plan, again, _NOT_DERIVED))
     except (PlannerError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         return (f"jobs: the plan cannot be assembled again ({error})",)
+
+
+def _case_of(inputs: Inputs, plan: Plan) -> Case:
+    """The problem of a plan in numbers, without products that no plan needs, unless it has any."""
+    case = resolve(inputs)
+    few = without_dominated(case)
+    return case if {line.sku for line in plan.lines} & {*few.covered} else few
 
 
 def _certificate(case: Case, plan: Plan) -> Certificate:

@@ -258,7 +258,10 @@ class Companions:
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
             fabrics=tuple(
                 replace(
-                    fabric, amount=_nonzero_terms(fabric.amount), links=_nonzero_terms(fabric.links)
+                    fabric,
+                    serves=tuple(name for name in fabric.serves if name not in gone),
+                    amount=_nonzero_terms(fabric.amount),
+                    links=_nonzero_terms(fabric.links),
                 )
                 for fabric in self.fabrics
                 if _nonzero_terms(fabric.amount)
@@ -353,7 +356,8 @@ class Case:
     """A problem ready to be optimised. Items and families are sorted by id.
 
     ``standing``: owned units that stay in place and cannot be used. Of each item in ``must_use``
-    the plan has at least one unit, of a GPU system one in use.
+    the plan has at least one unit, of a GPU system one in use. ``covered``: products left out
+    because another is as good in everything.
     """
 
     systems: tuple[System, ...]
@@ -374,6 +378,7 @@ class Case:
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
     must_use: tuple[str, ...] = ()
+    covered: tuple[str, ...] = ()
 
     # Objective and targets.
 

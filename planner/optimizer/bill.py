@@ -203,8 +203,8 @@ class Kernel:
     def _join_fabrics(self, counts: Numbers, ways: Places | None) -> None:
         """Fill in the systems that each compute fabric joins."""
         row = len(self.offers)
-        if ways is not None and ways.ndim > 1 and self.case.rewired:
-            ways = self._deciding(ways)
+        if ways is not None and ways.ndim > 1:  # types in use share one fabric
+            ways = ways[0]
         for system, joined in zip(self.case.rewired, self._joined, strict=True):
             units = counts[self.index[system.id]]
             if units.any():
@@ -213,31 +213,25 @@ class Kernel:
                     counts[row + number] = np.where(here == fabric, units, 0.0)
             row += len(system.fabrics)
 
-    def _deciding(self, ways: Places) -> Places:
-        """The way of each set that names its compute fabric, else the first."""
-        wired = np.array([way.fabric is not None for way in self.case.ways], dtype=bool)
-        chosen = ways[0]
-        for row in ways[1:]:
-            chosen = np.where(wired[chosen] | (row < 0), chosen, row)
-        return np.asarray(chosen)
-
     @cached_property
     def _joined(self) -> list[Places]:
         """Compute fabric of each type that may join several, by way: as in `Case.companions_in`."""
         case = self.case
+        if not case.rewired:
+            return []
         design = {
             f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)
         }
-        names = [*dict.fromkeys(design.values()), ""]
-        own = np.array([-1 if way.fabric is None else way.fabric for way in case.ways])
-        of_way = np.array([names.index(design.get(fabric, "")) for fabric in own.tolist()])
+        names = [*dict.fromkeys(design.values())]
+        own = np.array([way.fabric for way in case.ways])  # each has one where any type may choose
+        of_way = np.array([names.index(design[fabric]) for fabric in own.tolist()])
         owner = np.repeat(np.arange(len(case.systems)), [len(s.ways) for s in case.systems])
         found = []
         for row, system in enumerate(case.systems):
             if len(system.fabrics) > 1:
                 joins = dict(zip(system.designs, system.fabrics, strict=True))
                 joined = np.array([joins.get(name, system.fabrics[0]) for name in names])[of_way]
-                found.append(np.where((owner == row) & (own >= 0), own, joined))
+                found.append(np.where(owner == row, own, joined))
         return found
 
     def _size(self, quantity: Steps, terms: PlacedTerms, counts: Numbers, *, least: bool) -> Flags:

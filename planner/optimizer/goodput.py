@@ -24,6 +24,9 @@ LARGE = 30.0
 """Beyond it e^x - 1 counts as e^x."""
 MOST_EXPONENT = 700.0
 """The highest power of e that floats hold."""
+STEPS = 50
+NEAR = 1e-6
+"""After a Halley or secant step of a smaller share the next is below the resolution of floats."""
 
 
 # One level, and two.
@@ -75,6 +78,39 @@ class Local(NamedTuple):
         part = np.log1p(self.far * np.expm1(np.minimum(far, LARGE)))
         restarted = -np.where(far > LARGE, far + np.log(self.far), part)
         return np.asarray(self.log_rework(interval_s / mtti_s, near, lag) + drained + restarted)
+
+    def best_interval_s(self, stopped_s: Numbers, mtti_s: Numbers) -> Numbers:
+        """The interval of most goodput, s, where a local checkpoint takes ``stopped_s``.
+
+        With z and s the interval and that time over the MTTI, c = q1/(q2 + q1 e^-(near + lag)) and
+        F = k log(1 + c (e^z - 1)), the derivative of the logarithm of goodput is 0 where
+
+            (z - s) r(z) = s,   r(z) = k z c / (c + (1 - c) e^-z) / (1 - e^-F) - 1
+
+        Its logarithm is nearly straight in that of z - s: by secants, first as if r were
+        z (1 - c + k c)/2.
+        """
+        rate, some = 1.0 / mtti_s, stopped_s > 0.0
+        near, lag, s = self.restarts(rate), rate * self.drain_s, rate * stopped_s
+        c, s = self.far * np.exp(-self._mixed(near + lag)), np.where(some, s, 1.0)
+
+        def excess(beyond: Numbers) -> Numbers:
+            z = s + np.exp(beyond)
+            grown = self.every * np.log1p(c * np.expm1(np.minimum(z, MOST_EXPONENT)))
+            part = z * c / (c + (1.0 - c) * np.exp(-z)) / -np.expm1(-grown)
+            return np.asarray(beyond + np.log((self.every * part - 1.0) / s))
+
+        first = s / (1.0 - c + self.every * c)
+        before = np.log(4.0 * first / (s + np.sqrt(s * s + 8.0 * first)))
+        value = excess(before)
+        now = before - value / 2.0
+        for _ in range(STEPS):
+            last, value = value, excess(now)
+            step = value * (now - before) / np.where(value == last, 1.0, value - last)
+            before, now = now, now - step
+            if np.all(np.abs(step) <= NEAR):
+                break
+        return np.where(some, (s + np.exp(now)) * mtti_s, 0.0)
 
     def restarts(self, rate: Numbers) -> Numbers:
         """Near restarts over the mean time between failures, swaps included."""
@@ -184,12 +220,6 @@ class Times:
         near = self.local.restarts(seen / mtti)
         return self.local.log_rework(interval / mtti, near, self.local.drain_s / mtti)
 
-    def log_worth(self, interval: Numbers, mtti: Numbers) -> Numbers:
-        """The logarithm of the part of goodput that depends on the interval."""
-        with np.errstate(divide="ignore"):
-            left = np.log1p(-np.minimum(self.stopped / interval, 1.0))
-        return np.asarray(left + self.log_rework(interval, mtti, 1.0))
-
 
 def _log_rework(z: Numbers) -> Numbers:
     """log(z/(e^z - 1))."""
@@ -227,9 +257,6 @@ def best_between(
     return np.asarray(best)
 
 
-STEPS = 50
-NEAR = 1e-6
-"""After a Halley step of a smaller share of z the next is below the resolution of floats."""
 SERIES = (1.0, 1.0 / 6.0, 1.0 / 36.0, 1.0 / 270.0, 1.0 / 4320.0)
 """Of z in powers of sqrt(2 s/M)."""
 

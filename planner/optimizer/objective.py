@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
@@ -284,21 +284,19 @@ def without_dominated(case: Case) -> Case:
         systems=tuple(system for system in case.systems if system.id not in gone),
         storage=tuple(item for item in case.storage if item.id not in gone),
         companions=case.companions.renamed(lost),
+        covered=(*case.covered, *sorted(gone)),
     )
 
 
-def needed_products(case: Case, *plans: Run | None) -> Case:
-    """The case of a proof of plans: without products that another covers, of a long price list, and
-    without bursts where their storage has none: useful work is not concave with them."""
+def without_idle_bursts(case: Case, *plans: Run | None) -> Case:
+    """The case of a proof of plans: without bursts where their storage has none, because useful
+    work is not concave with them."""
+    bursting = [item.id for item in case.storage if item.burst_nameplate_gb_per_s]
     runs = [run for run in plans if run is not None]
-    bursting = {item.id for item in case.storage if item.burst_nameplate_gb_per_s}
-    if case.bursts and not any(run.units[name] for run in runs for name in bursting):
-        plain = [replace(i, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for i in case.storage]
-        case = replace(case, storage=tuple(plain))
-    few = without_dominated(case)
-    known = {offer.id for offer in few.offers()}
-    lost = any(count and name not in known for run in runs for name, count in run.units.items())
-    return case if lost else few
+    if not case.bursts or any(run.units[name] for run in runs for name in bursting):
+        return case
+    plain = [replace(i, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for i in case.storage]
+    return replace(case, storage=tuple(plain))
 
 
 def _dominated(case: Case, owners: dict[str, str]) -> set[str]:
@@ -346,8 +344,17 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
 
 
 def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
-    """Figures of which less is no worse: consumption, and missing properties."""
-    takes = [amount for figure in figures for amount in _amounts(case, offer, figure)]
+    """Figures of which less is no worse: terms of a unit when bought, and in place at each set
+    point, and missing properties."""
+    states: list[Offer] = [offer]
+    if isinstance(offer, System):
+        capped = {way.power_share: way for way in offer.ways if way.power_share != 1.0}
+        states += [offer.provisioned_for(way) for way in capped.values()]
+    takes = []
+    for parts in (SUMS[figure] for figure in figures):
+        takes.append(sum(part.adds(offer, case.rates) for part in parts if part.bought))
+        placed = [part for part in parts if not part.bought]
+        takes += [sum(part.adds(each, case.rates) for part in placed) for each in states]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     if isinstance(offer, System):
         takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
@@ -361,15 +368,6 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
         ]
         takes += [-offer.burst_nameplate_gb_per_s, -offer.buffer_gb]
     return takes
-
-
-def _amounts(case: Case, offer: Offer, figure: str) -> Iterator[float]:
-    """Yield the terms of a unit in a sum when bought, and in place at each set point."""
-    parts = SUMS[figure]
-    yield sum(part.adds(offer, case.rates) for part in parts if part.bought)
-    points = [offer.provisioned_for(way) for way in offer.ways] if isinstance(offer, System) else []
-    for each in (offer, *points):
-        yield sum(part.adds(each, case.rates) for part in parts if not part.bought)
 
 
 # What companions count of a product.

@@ -110,8 +110,6 @@ def optimise(
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
     answer = Question(case, gap, effort, ties=ties).answer(known)
-    if case is not whole and answer.status == "unbounded":
-        answer = Question(whole, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),

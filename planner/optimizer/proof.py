@@ -33,9 +33,9 @@ from planner.optimizer.counts import value_of
 from planner.optimizer.objective import (
     measure,
     natural,
-    needed_products,
     point_of,
     team_of,
+    without_idle_bursts,
     work_of,
 )
 from planner.optimizer.operate import Run
@@ -261,7 +261,7 @@ def prove(
         VerificationError: program and search disagree.
         SolverError: the solver is missing, or insists on a bound that a plan passes.
     """
-    case = needed_products(case, answer.operation, answer.untouched)
+    case = without_idle_bursts(case, answer.operation, answer.untouched)
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
     prover = _Prover(case, answer, solver, deadline, save_model)
     try:

@@ -284,8 +284,10 @@ class Work:
         if rule.policy != "optimal":
             return low, there
         if t.local is not None:
-            return best_between(lambda at: t.log_worth(at, mtti), low, rule.high_s), there
-        return np.clip(mtti * optimal_period(t.stopped / mtti), low, rule.high_s), there
+            best = t.local.best_interval_s(t.stopped, mtti)
+        else:
+            best = mtti * optimal_period(t.stopped / mtti)
+        return np.clip(best, low, rule.high_s), there
 
     def _bounds(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
         """The shortest interval that may be chosen, or the one that is set, and where it is

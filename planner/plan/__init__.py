@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from planner.case import Case
+from planner.currency import USD
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
@@ -27,7 +28,6 @@ from planner.schema.plan import (
     Provenance,
     Site,
 )
-from planner.schema.prices import ShownIn
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -110,8 +110,10 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
         "description": inputs.problem.description,
         "site": _site(inputs, case),
         "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
-        "searched": tuple(sorted(each.id for each in (*case.systems, *case.storage))),
-        "currency": ShownIn.of(inputs.problem.shown_in),
+        "searched": tuple(
+            sorted((*case.covered, *(each.id for each in (*case.systems, *case.storage))))
+        ),
+        "currency": None if inputs.problem.shown_in == USD else inputs.problem.shown_in,
     }
 
 

@@ -43,14 +43,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     per_system = stated.gpus.most_of(system.id)  # of one system the job uses no more
     if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
         per_system = way.usable_gpus
-    degraded = {}
-    if case.tolerate_down:
-        degraded = {
-            "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
-            "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
-            "degraded_drain_s": job.checkpoint_gb / run.degraded_write_gb_per_s,
-            "degraded_restore_s": run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s,
-        }
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -66,7 +58,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tensor_gpus=way.tensor_gpus,
         per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
-        idle_gpus=sum(s.gpus * run.used.get(s.id, 0) for s in case.systems) - run.gpus,
         hot_spare_systems=sum(job.hot(count) for count in run.used.values()),
         storage_family=families[0],
         storage_families=families,
@@ -75,8 +66,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         bytes_per_parameter=job.bytes_per_parameter,
         delivered_write_gb_per_s=write_gb_per_s,
         delivered_read_gb_per_s=read_gb_per_s,
-        write_limited_by="appliances" if write_gb_per_s < run.client_write_gb_per_s else "clients",
-        read_limited_by="appliances" if read_gb_per_s < run.client_read_gb_per_s else "clients",
         client_write_limit_gb_per_s=run.client_write_gb_per_s,
         client_read_limit_gb_per_s=run.client_read_gb_per_s,
         writing_systems=run.writing_systems,
@@ -92,7 +81,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         blocking=run.stall_s / run.interval_s,
         max_blocking=job.max_blocking,
         fan_out=run.fan_out,
-        fan_out_kind=job.fan_out,
         restore_s=run.restore_s,
         restart_s=job.restart_s,
         ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
@@ -101,7 +89,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         other_data_tb=stated.dataset_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         tolerate_down=case.tolerate_down,
-        **degraded,
+        degraded_write_gb_per_s=run.degraded_write_gb_per_s if case.tolerate_down else None,
+        degraded_read_gb_per_s=run.degraded_read_gb_per_s if case.tolerate_down else None,
         # Failures and work.
         failures_per_gpu_day=run.failures_per_gpu_day,
         mtti_s=run.mtti_s,

@@ -299,7 +299,9 @@ def _checkpoint(plan: _Plan) -> Iterator[_Entry]:
 def _storage(plan: _Plan) -> Iterator[_Entry]:
     job, run, most_s = plan.job, plan.run, plan.inputs.problem.job.restore.max_time_s
     fed = plan.case.job.ingest_per_gpu_gb_per_s > 0
-    restore_s = job.restore_s if job.degraded_restore_s is None else job.degraded_restore_s
+    restore_s = job.restore_s
+    if plan.down:
+        restore_s = run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s
     yield _Entry("restore_time", restore_s, most_s, suffix=plan.down)
     yield _Entry("capacity", plan.totals.usable_tb, job.capacity_needed_tb)
     if fed:

@@ -16,9 +16,9 @@ from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.alternatives import OtherStorage
 from planner.optimizer.bill import bill
-from planner.optimizer.objective import measure, natural, without_dominated, work_paid
+from planner.optimizer.objective import measure, natural, work_paid
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, of_whole
+from planner.optimizer.optimise import Certificate
 from planner.plan import assemble
 from planner.schema.catalog import Item
 from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions
@@ -98,12 +98,10 @@ def _options(
     """Yield the plan's own storage, then each other family that carries its operation."""
     inputs, case = costs.inputs, costs.case
     bound = None if answer.bound is None else natural(case.objective, answer.bound)
-    few = without_dominated(case)
-    others = OtherStorage(few, chosen, bound, max(WITHIN, case.indifference))
+    others = OtherStorage(case, chosen, bound, max(WITHIN, case.indifference))
     yield _option(costs, chosen, 0, others.shortfall(chosen), None)
     for other in others.found(costs.at_list_usd):
-        run = of_whole(case, other.operation)
-        assert run is not None
+        run = other.operation
         value = measure(case, case.objective)(run)
         shown = Certificate("feasible", run, value, None, None, 0, 0.0, late=False)
         check(assemble(inputs, case, shown, solver=solver, gap=0.0))
@@ -200,7 +198,8 @@ class _Costs(NamedTuple):
     def beside_usd(self, run: Run) -> float:
         """Cost of a plan without its purchases of storage, at list prices."""
         figure = "tco_usd" if self.whole_term else "capex_usd"
-        storage = sum(self.at_list_usd(item, run.units[item.id]) for item in self.case.flash)
+        held = [(item, n) for item in self.case.flash if (n := run.units[item.id])]
+        storage = sum(self.at_list_usd(item, units) for item, units in held)
         return bill(self.case, run.units, run.ways)[figure] - storage
 
     def break_even_usd(self, option: StorageOption, most_usd: float) -> float | None:

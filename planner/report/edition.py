@@ -19,7 +19,6 @@ from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
-from planner.schema.prices import ShownIn
 
 if TYPE_CHECKING:
     from planner.schema.analysis import Column
@@ -87,6 +86,8 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
 
 
 def _visible_value(value: object, prices: Prices) -> object:
+    if isinstance(value, Currency):  # outside nobody is told whose rate it is
+        return Currency(value.code, value.usd)
     if isinstance(value, PlanModel):
         return _redacted(value, prices)
     if isinstance(value, tuple):
@@ -152,8 +153,6 @@ def restated_columns(
 def _model(model: RecordT, money: Currency, held_by: tuple[Record, ...], *, paid: bool) -> RecordT:
     """A record restated; ``held_by``: the records around it, the nearest first; ``paid``: all of
     its figures are amounts."""
-    if isinstance(model, ShownIn):
-        return model
     records: tuple[Record, ...] = (model, *held_by)
     changes: dict[str, object] = {}
     for name, unit_source in _figures_by_unit(type(model)).items():

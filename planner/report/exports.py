@@ -530,7 +530,7 @@ MOST_INPUTS_BYTES = 200_000_000
 _DIGITS = 16
 
 
-def carrying(plan: Plan, inputs: str | None) -> Plan:
+def carrying(plan: Plan, inputs: bytes | None) -> Plan:
     """The plan with its inputs and the checksums of its file."""
     held = None if inputs is None else packed(inputs)
     whole = plan.model_copy(update={"inputs": held, "checksums": None})
@@ -560,9 +560,9 @@ def read_plan(data: bytes) -> Written:
     return Written(plan, None if whole.inputs is None else unpacked(whole.inputs), changed)
 
 
-def packed(text: str) -> str:
+def packed(text: bytes) -> str:
     """A text as compressed letters."""
-    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
+    return base64.b64encode(zlib.compress(text, 6)).decode()
 
 
 def unpacked(letters: str) -> str | None:

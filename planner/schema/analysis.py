@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.schema import InItsUnit, InUnit, Record, Shown
+from planner.currency import USD, Currency
+from planner.schema import InItsUnit, InUnit, Record, Shown, is_none
 from planner.schema.plan import LimitReport, Plan, Status
-from planner.schema.prices import InCurrency
 
 SideKind = Literal["plan", "problem", "workbook"]
 InMeasure = Annotated[float, InUnit("measure.unit")]
@@ -85,6 +85,17 @@ class LimitRow(Record):
     sense: Literal["<=", ">="]
     sides: tuple[LimitSide | None, ...]
     equal: bool
+
+
+class InCurrency(Record):
+    """A result with the currency in which it is shown, None for USD; its figures are in USD."""
+
+    currency: Currency | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown."""
+        return self.currency or USD
 
 
 class Comparison(Shown, InCurrency):

@@ -127,8 +127,6 @@ class JobPlan(PlanModel):
     checkpoint_gb: Customer[float]
     delivered_write_gb_per_s: Customer[float]
     delivered_read_gb_per_s: Customer[float]
-    write_limited_by: Customer[Literal["appliances", "clients"]]
-    read_limited_by: Customer[Literal["appliances", "clients"]]
     client_write_limit_gb_per_s: Customer[float]
     client_read_limit_gb_per_s: Customer[float]
     writing_systems: Customer[int]
@@ -156,9 +154,6 @@ class JobPlan(PlanModel):
     tolerate_down: Customer[int] = 0
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None
-    degraded_drain_s: Customer[float | None] = None
-    degraded_restore_s: Customer[float | None] = None
-    fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
     writers: Customer[Literal["all", "one_replica"]] = "all"
     checkpoints_held: Customer[int] = 0
@@ -171,7 +166,6 @@ class JobPlan(PlanModel):
     tensor_gpus: Customer[int | None] = None
     per_system_gpus: Customer[int | None] = None
     usable_gpus_by_type: Customer[dict[str, int]] = {}
-    idle_gpus: Customer[int] = 0
     local: Customer[LocalPlan | None] = Field(default=None, exclude_if=is_none)
     derived_stall: Customer[bool] = Field(default=False, exclude_if=is_empty)
     repair: Customer[Repair | None] = Field(default=None, exclude_if=is_none)
@@ -214,49 +208,13 @@ RuleGroup = Literal["demand_law", "ddn_per_gpu", "nvidia_superpod_h100", "custom
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """The GPUs the report is for: ``gpus`` run the job, ``gpus_bought`` count for vendor rules."""
-
-    item: str
-    name: str
-    reason: str
-    gpus: int
-    gpus_bought: int
-    systems: int
-    replicas: int | None
-    writing_systems: int
-    client_write_gb_per_s: float
-    client_read_gb_per_s: float
-    failures_per_gpu_day: float
-    failures_reason: str
-    mtti_s: float
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Size of a checkpoint, its restore, usable capacity at the fill limit, and the bulk tier."""
-
-    size_gb: float
-    size_reason: str
-    max_restore_s: float | None
-    restore_gb_per_s: float | None
-    capacity_needed_tb: float
-    dataset_tb: float
-    checkpoints_tb: float
-    fill_limit_share: float
-    ingest_demand_gb_per_s: float
-    bulk_needed_tb: float = 0.0
-    bulk_read_gb_per_s: float = 0.0
-
-
-@dataclass(frozen=True)
 class Running:
-    """Operation of the job at a given interval and bandwidth."""
+    """Operation of the job at an interval with just the required bandwidth."""
 
+    mode: Mode
+    interval_s: float
     stall_s: float
     drain_s: float
-    overlap_share: float
-    blocking_share: float
     restore_s: float
     goodput_share: float
 
@@ -266,7 +224,6 @@ class IntervalRow:
     """Bandwidth that one interval requires; None where its stall fills the interval."""
 
     interval_s: float
-    by_policy: bool
     write_demand_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
     write_volume_tb_per_day: float
@@ -275,44 +232,37 @@ class IntervalRow:
 
 @dataclass(frozen=True)
 class ModeReport:
-    """One mode of checkpointing: interval of the policy, and the demand of intervals."""
+    """One mode of checkpointing: demand of the interval of the policy, then of others."""
 
     mode: Mode
     policy: str
-    law: str
     limit_share: float
-    interval_s: float
     rows: tuple[IntervalRow, ...]
 
 
 @dataclass(frozen=True)
 class ApplianceRow:
-    """Units of one storage item that meet a rule; ``reason`` says why none do."""
+    """Units of one storage item that meet a rule."""
 
     item: str
     name: str
     family: str
-    best_of_family: bool = False
-    units: int | None = None
-    decided_by: str | None = None
-    it_power_kw: float | None = None
-    racks: int | None = None
-    net_usd: float | None = None
-    reason: str | None = None
+    units: int
+    decided_by: str
+    it_power_kw: float | None
+    racks: int | None
+    net_usd: float | None
 
 
 @dataclass(frozen=True)
 class RuleRow:
-    """Demand of one rule on its own basis, and the operation with just that bandwidth."""
+    """Demand of one rule, delivered by the job's law, else nameplate; operation with just that."""
 
     rule: str
     group: RuleGroup
     chosen: bool
-    basis: Literal["delivered", "nameplate"]
     read_demand_gb_per_s: float
     write_demand_gb_per_s: float | None
-    mode: Mode | None
-    interval_s: float | None
     running: Running | None
     appliances: tuple[ApplianceRow, ...]
 
@@ -322,13 +272,27 @@ class SizeReport(Shown):
     """The sizing model of a problem at one number of GPUs."""
 
     problem: str
-    cluster: Cluster
-    checkpoint: Checkpoint
-    modes: tuple[ModeReport, ...]
+    item: str
+    name: str
+    reason: str
+    gpus: int
+    systems: int
+    writing_systems: int
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+    failures_per_gpu_day: float
+    mtti_s: float
+    checkpoint_gb: float
+    max_restore_s: float | None
+    restore_gb_per_s: float | None
+    capacity_needed_tb: float
+    bulk_needed_tb: float
+    ingest_demand_gb_per_s: float
     delivered_read_share: float
     delivered_write_share: float
-    rules: tuple[RuleRow, ...]
-    notes: tuple[str, ...]
+    modes: tuple[ModeReport, ...] = ()
+    rules: tuple[RuleRow, ...] = ()
+    notes: tuple[str, ...] = ()
     currency: Currency = USD
 
 

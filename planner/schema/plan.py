@@ -24,7 +24,6 @@ from planner.schema import (
 )
 from planner.schema.catalog import Category, Lifecycle
 from planner.schema.operation import JobPlan
-from planner.schema.prices import ShownIn
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -571,11 +570,11 @@ class Plan(Shown, PlanModel):
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=is_none)
-    currency: Customer[ShownIn | None] = Field(default=None, exclude_if=is_none)
+    currency: Customer[Currency | None] = Field(default=None, exclude_if=is_none)
     inputs: str | None = Field(default=None, exclude_if=is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=is_none)
 
     @property
     def shown_in(self) -> Currency:
         """The currency in which money is shown."""
-        return USD if self.currency is None else self.currency.currency
+        return self.currency or USD

@@ -13,20 +13,16 @@ from pydantic import (
 )
 
 from planner import currency
-from planner.currency import USD, Currency
 from planner.schema import (
     CANONICAL,
-    Customer,
     Date,
     Day,
     Identifier,
     Model,
     Money,
     Number,
-    PlanModel,
     PositiveShare,
     PositiveWhole,
-    Record,
     Share,
     Text,
     Whole,
@@ -71,38 +67,6 @@ class ExchangeRate(Model):
 
 
 Exchange = dict[ForeignCode, ExchangeRate]
-
-
-class ShownIn(PlanModel):
-    """The currency of a result; figures whose names have ``usd`` are in USD all the same."""
-
-    code: Customer[str]
-    usd: Customer[float]
-    on: str
-    source: str
-
-    @classmethod
-    def of(cls, money: currency.Currency) -> Self | None:
-        """The currency of results or of a rate."""
-        if money == currency.USD:
-            return None
-        return cls(code=money.code, usd=money.usd, on=money.on, source=money.source)
-
-    @property
-    def currency(self) -> currency.Currency:
-        """The currency, to show money in."""
-        return currency.Currency(self.code, self.usd, self.on, self.source)
-
-
-class InCurrency(Record):
-    """A result with the currency in which it is shown, None for USD; its figures are in USD."""
-
-    currency: ShownIn | None = Field(default=None, exclude_if=lambda money: money is None)
-
-    @property
-    def shown_in(self) -> Currency:
-        """The currency in which money is shown."""
-        return USD if self.currency is None else self.currency.currency
 
 
 DAYS_PER_MONTH = 30.4375

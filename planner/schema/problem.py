@@ -486,8 +486,7 @@ class Problem(Model):
     @property
     def shown_in(self) -> Currency:
         """The currency in which money is shown."""
-        rate = self.exchange.get(self.currency or USD.code)
-        return USD if rate is None or self.currency is None else rate.of(self.currency)
+        return self.currencies.get(self.currency or "", USD)
 
     def spare_share(self, item_id: str, category: Category) -> float:
         """The share of cold spares of an item: its own, or its category's."""

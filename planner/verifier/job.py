@@ -15,7 +15,7 @@ from planner.schema.catalog import Item
 from planner.schema.job import Job, Parallelism, Repair
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, agrees, value
+from planner.verifier.basis import Basis, Findings, value
 from planner.verifier.physics import (
     DAY_S,
     SAME_CAP,
@@ -213,12 +213,10 @@ def _check_size(found: Findings, run: Run) -> None:
     types = [] if asked is not None else [item.gpu.failures_per_day for item in run.types]
     held = {item.id: usable_gpus(job, item) for item in run.types}
     replica = None if option is None else option.replica_gpus
-    gpus = sum(gpus_of(item) * run.systems[item.id] for item in run.types)
     own: dict[str, Any] = {
         "bytes_per_parameter": each,
         "checkpoint_gb": (job.parameters or 0) * each / 1e9,
         "failures_per_gpu_day": max((f.value if f else rate for f in types), default=rate),
-        "fan_out_kind": job.restore.fan_out,
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "tolerate_down": storage.tolerate_down,
@@ -227,7 +225,6 @@ def _check_size(found: Findings, run: Run) -> None:
         "tensor_gpus": option and option.tensor,
         "per_system_gpus": job.gpus.most_of(run.types[0].id),
         "usable_gpus_by_type": held,
-        "idle_gpus": gpus - j.gpus_used,
         "hot_spare_systems": sum(run.hot_spares.values()),
         "replica_gpus": replica,
         "replicas": None if replica is None else j.gpus_used / replica,
@@ -322,8 +319,6 @@ def _check_storage(found: Findings, run: Run) -> None:
         own[f"delivered_{side}_gb_per_s"] = min(limit, stored)
         working = {"read": j.reading_systems, "write": j.writing_systems}[side]
         found.require(working in among, f"jobs.{side}ing_systems: not among {sorted(among)}")
-        if not agrees(limit, stored):
-            own[f"{side}_limited_by"] = "appliances" if stored < limit else "clients"
     if job.in_bulk:
         items = [(run.basis.items[sku], count) for sku, count in run.counts.items()]
         bulk = [(item.provides, count) for item, count in items if item.is_bulk]
@@ -341,22 +336,18 @@ def _check_degraded(found: Findings, run: Run) -> None:
     """Bandwidth, drain and restore with appliances down; None where that is not asked."""
     j, storage = run.j, run.basis.problem.storage
     share, down, worst = storage.delivered_fraction, storage.tolerate_down, (0.0, 0.0)
-    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "restore_s")
     for sku, count in run.basis.of_kind(run.counts, "storage").items() if down else ():
         left = count - down / (value(run.basis.items[sku].fail_units) or 1)
         now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
         worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-    own: tuple[float | None, ...] = (None,) * 4
     read, write = sustained(run)
     write = min(write - share.write * worst[1], j.client_write_limit_gb_per_s)
     read = min(read - share.read * worst[0], j.client_read_limit_gb_per_s)
     if down:
         left = min(read, write) > 0
-        found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
-        write_s = j.checkpoint_gb / write if left else math.inf
-        restore_s = j.fan_out * j.checkpoint_gb / read if left else math.inf
-        own = (write, read, write_s, restore_s)
-    found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
+        found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
+    own = {"degraded_write_gb_per_s": write, "degraded_read_gb_per_s": read}
+    found.expect("jobs", j, own if down else dict.fromkeys(own))
 
 
 # Times and goodput.

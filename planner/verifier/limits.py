@@ -114,10 +114,10 @@ def _supplies(plan: Plan, run: Run) -> Iterator[Reached]:
 def _times(run: Run) -> Iterator[Reached]:
     j, job, bounds = run.j, run.basis.job, run.basis.job.gpus
     stall_s, drain_s, restore_s, local = j.stall_s, j.drain_s, j.restore_s, j.local
-    if j.degraded_drain_s is not None and j.degraded_restore_s is not None:
-        restore_s = j.degraded_restore_s
-        drain_s = 0.0 if j.mode == "sync" else j.degraded_drain_s
-        stall_s = j.degraded_drain_s if j.mode == "sync" else stall_s
+    if j.degraded_write_gb_per_s is not None and j.degraded_read_gb_per_s is not None:
+        restore_s = j.fan_out * j.checkpoint_gb / j.degraded_read_gb_per_s
+        write_s = j.checkpoint_gb / j.degraded_write_gb_per_s
+        stall_s, drain_s = (write_s, 0.0) if j.mode == "sync" else (stall_s, write_s)
     if job.restore.max_time_s is not None:
         yield Reached("restore_time", restore_s, job.restore.max_time_s)
     if j.mode == "sync":

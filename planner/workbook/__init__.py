@@ -31,7 +31,7 @@ def write(
     created: datetime,
     audience: Audience = "internal",
     prices: Prices | None = None,
-    inputs: str | None = None,
+    inputs: bytes | None = None,
     more: Sequence[More] = (),
     typed: Mapping[Place, Scalar] | None = None,
     keep: bool = False,
@@ -45,7 +45,8 @@ def write(
         stream: where the bytes go, open for writing.
         audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
         prices: which prices it shows, by default those of the audience.
-        inputs: the text of the plan's inputs; the internal edition carries it.
+        inputs: the text of the plan's inputs; the internal edition carries it, or what the plan
+            holds.
         more: further sheets of the internal edition.
         typed: values of cells that were edited, by their place, to compute with.
         keep: whether the cells returned hold what was written.
@@ -58,7 +59,7 @@ def write(
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
     inside, edition = audience == "internal", prices or PRICES[audience]
     carried = None
-    if inside and inputs is not None:  # first, as it takes memory for a moment
+    if inside and (inputs or plan.inputs):  # first, as it takes memory for a moment
         carried = tables.pack(plan, inputs, created)
     plan = restated(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)

@@ -152,9 +152,9 @@ class Performance(dict[str, V]):
         job, gain = self.job, 1.0
         if job.burst is not None:
             gain = job.delivered_write_gb_per_s / job.burst.delivered_sustained_gb_per_s
-        for kind, acting, role, limited in (
-            ("write", job.writing_systems, job.writers, job.write_limited_by),
-            ("read", job.reading_systems, "all", job.read_limited_by),
+        for kind, acting, role in (
+            ("write", job.writing_systems, job.writers),
+            ("read", job.reading_systems, "all"),
         ):
             nameplate = self._per_unit(f"nameplate_{kind}_gb_per_s")
             yield Fact(f"nameplate_{kind}_gb_per_s", nameplate, "storage units x nameplate of one")
@@ -165,7 +165,8 @@ class Performance(dict[str, V]):
             if f"client_{kind}_gb_per_s" in self:
                 systems: Term = self["systems_ready"] if role == "all" else acting
                 reached = min_(reached, of(systems) * self[f"client_{kind}_gb_per_s"])
-            how = how if limited == "appliances" else "client limit"
+            most = getattr(job, f"client_{kind}_limit_gb_per_s")
+            how = how if getattr(job, f"delivered_{kind}_gb_per_s") < most else "client limit"
             yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
 
     def _per_unit(self, figure: str) -> V:

@@ -283,10 +283,12 @@ def _carry(sheet: Sheet, text: str) -> None:
         sheet.at += 1
 
 
-def pack(plan: Plan, inputs: str, created: datetime) -> str:
-    """A plan with the text of its inputs and the date of its workbook, as `unpack` reads them."""
-    whole = plan.model_copy(update={"inputs": packed(inputs)})
-    return packed(f"{created.isoformat()}\n{whole.model_dump_json()}")
+def pack(plan: Plan, inputs: bytes | None, created: datetime) -> str:
+    """A plan with its inputs, or a text of them, and the date of its workbook, as `unpack` reads
+    them."""
+    held = plan.inputs if inputs is None else packed(inputs)
+    whole = plan.model_copy(update={"inputs": held, "checksums": None})
+    return packed(f"{created.isoformat()}\n{whole.model_dump_json()}".encode())
 
 
 def unpack(text: str) -> tuple[Plan, str, datetime]:

@@ -89,7 +89,7 @@ def test_every_reader_refuses(
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
     "no inputs": (("inputs",), None, "inputs: the plan does not carry what it was made from"),
     "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
-    "other inputs": (("inputs",), exports.packed("{}"), "inputs: the inputs cannot be read"),
+    "other inputs": (("inputs",), exports.packed(b"{}"), "inputs: the inputs cannot be read"),
     "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 2"),
     "no count": (("totals", "racks"), "many", "totals.racks: the file holds no plan of this ver"),
     "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
@@ -211,7 +211,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
     path = moved(file, tmp_path)
-    path.write_text(carrying(read_plan(file), json.dumps(carried)).model_dump_json())
+    path.write_text(carrying(read_plan(file), json.dumps(carried).encode()).model_dump_json())
     code, found = verified(path, "--no-solve")
     assert (code, check(found, "catalogs").result) == (3, "fails")
     assert "the plan carries others" in check(found, "catalogs").text
@@ -292,7 +292,7 @@ def changed(opened: PlanFile, where: Where_reassembly, value: Any) -> PlanFile:
     assert part[where[-1]] != value
     part[where[-1]] = value
     plan = Plan.model_validate_json(json.dumps(document))
-    again = from_data("x", carrying(plan, opened.carried).model_dump_json().encode())
+    again = from_data("x", carrying(plan, opened.carried.encode()).model_dump_json().encode())
     assert again.changes == ()
     return again
 
@@ -351,7 +351,7 @@ def test_verify_tells_of_emptied_warnings_and_claims_no_signature(
 ) -> None:
     file = tmp_path / "x.plan.json"
     emptied = changed(hall, ("warnings",), [])
-    file.write_text(carrying(emptied.plan, hall.carried).model_dump_json())
+    file.write_text(carrying(emptied.plan, hall.carried.encode()).model_dump_json())
     done = ran("verify", str(file), "--no-solve")
     assert done.code == 3
     assert "checksums agree (no signature)" in done.out

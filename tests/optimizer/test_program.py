@@ -15,7 +15,7 @@ from planner.case import Case, resolve
 from planner.errors import InputError, SolverError, VerificationError
 from planner.loader import load
 from planner.optimizer import proof, solvers
-from planner.optimizer.objective import natural, needed_products, team_of
+from planner.optimizer.objective import natural, team_of, without_dominated, without_idle_bursts
 from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.proof import Proof, prove, prove_again
 from planner.optimizer.solvers import Solved
@@ -77,7 +77,7 @@ def test_each_shipped_plan_is_solved_by_pulp(name: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", ["enterprise_1MW", "full_bill", "infeasible_restore"])
 def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
     case, answer = searched(name)
-    case = needed_products(case, answer.operation, answer.untouched)
+    case = without_idle_bursts(without_dominated(case), answer.operation, answer.untouched)
     known = None if answer.best is None else natural(case.objective, answer.best)
     again = prove_again(case, known, solver="highs")
     assert (again.better, again.open) == (None, ())

@@ -328,20 +328,18 @@ def _chosen(report: SizeReport) -> RuleRow:
 
 def _fitting(rule: RuleRow) -> list[ApplianceRow]:
     """The item of each family that fits with the least power, the least of all first."""
-    found = [row for row in rule.appliances if row.best_of_family and row.units is not None]
-    return sorted(found, key=lambda row: row.it_power_kw or float("inf"))
+    first = {row.family: row for row in reversed(rule.appliances)}
+    return [row for row in rule.appliances if row is first[row.family]]
 
 
 def _size_facts(report: SizeReport) -> Iterator[tuple[str, str]]:
-    held, saved, mode = report.cluster, report.checkpoint, report.modes[0]
-    row = next((row for row in mode.rows if row.by_policy), mode.rows[0])
-    own = _chosen(report)
-    by_need = own.group == "demand_law"
-    text = f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
-    yield "Cluster", text + fmt.duration(held.mtti_s)
-    text = f"{fmt.significant(saved.size_gb, 'GB')} every {fmt.duration(mode.interval_s)}; "
-    place = "on flash" if saved.bulk_needed_tb else "with the data set"
-    yield "Checkpoint", f"{text}{fmt.number(saved.capacity_needed_tb)} TB usable {place}"
+    mode, own = report.modes[0], _chosen(report)
+    row, by_need = mode.rows[0], own.group == "demand_law"
+    text = f"{report.gpus:,} GPUs in {report.systems:,} {report.name}: an interruption every "
+    yield "Cluster", text + fmt.duration(report.mtti_s)
+    text = f"{fmt.significant(report.checkpoint_gb, 'GB')} every {fmt.duration(row.interval_s)}; "
+    place = "on flash" if report.bulk_needed_tb else "with the data set"
+    yield "Checkpoint", f"{text}{fmt.number(report.capacity_needed_tb)} TB usable {place}"
     if by_need:
         per_gpu = row.write_mb_per_s_per_gpu
         each = "" if per_gpu is None else f" ({_rate(per_gpu)} MB/s per GPU)"
@@ -349,22 +347,20 @@ def _size_facts(report: SizeReport) -> Iterator[tuple[str, str]]:
         limit = f"{busy} {100 * mode.limit_share:g} % of the interval at most"
         yield "Write", f"{_rate(row.write_demand_gb_per_s)} GB/s{each}, {limit}"
         read = "no limit on the restore time"
-        if saved.max_restore_s is not None:
-            within = fmt.duration(saved.max_restore_s)
-            read = f"{_rate(saved.restore_gb_per_s)} GB/s to restore within {within}"
+        if report.max_restore_s is not None:
+            within = fmt.duration(report.max_restore_s)
+            read = f"{_rate(report.restore_gb_per_s)} GB/s to restore within {within}"
         yield "Read", read
     else:
         yield "Write", f"{_rate(own.write_demand_gb_per_s)} GB/s nameplate by the {own.rule} rule"
         yield "Read", f"{_rate(own.read_demand_gb_per_s)} GB/s nameplate by the {own.rule} rule"
-    if saved.bulk_needed_tb:
-        text = f"read {_rate(saved.bulk_read_gb_per_s)} GB/s delivered for training data"
-        if not saved.bulk_read_gb_per_s:
+    if report.bulk_needed_tb:
+        text = f"read {_rate(report.ingest_demand_gb_per_s)} GB/s delivered for training data"
+        if not report.ingest_demand_gb_per_s:
             text = "no read rate (ingest_per_gpu is 0)"
-        usable = f"{fmt.number(saved.bulk_needed_tb)} TB usable for data set and archives"
-        yield "Bulk tier", f"{usable}; {text}"
-    runs = row.running if by_need else own.running
-    if runs is not None:
-        yield "Goodput", f"{fmt.percent(runs.goodput_share, 2)} with just that bandwidth"
+        yield "Bulk tier", f"{fmt.number(report.bulk_needed_tb)} TB usable for the data set; {text}"
+    if own.running is not None:
+        yield "Goodput", f"{fmt.percent(own.running.goodput_share, 2)} with just that bandwidth"
 
 
 def _rate(gb_per_s: float | None) -> str:
@@ -374,27 +370,20 @@ def _rate(gb_per_s: float | None) -> str:
 
 
 def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
-    held, saved = report.cluster, report.checkpoint
-    yield "GPUs", held.reason
-    yield "Failures", f"{held.failures_per_gpu_day:.3g} per GPU and day ({held.failures_reason})"
-    text = f"{held.writing_systems:,} systems write (at most {held.client_write_gb_per_s:,.0f} "
-    text += f"GB/s), {held.systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
+    yield "GPUs", report.reason
+    yield "Failures", f"{report.failures_per_gpu_day:.3g} per GPU and day"
+    text = f"{report.writing_systems:,} systems write (at most {report.client_write_gb_per_s:,.0f} "
+    text += f"GB/s), {report.systems:,} read (at most {report.client_read_gb_per_s:,.0f} GB/s)"
     yield "Clients", text
-    yield "Checkpoint", f"{fmt.significant(saved.size_gb, 'GB')}: {saved.size_reason}"
-    parts = (
-        f"data set {fmt.number(saved.dataset_tb)}, checkpoints {fmt.number(saved.checkpoints_tb)}"
-    )
-    needed, fill = fmt.number(saved.capacity_needed_tb), fmt.percent(saved.fill_limit_share, 0)
-    yield "Capacity", f"{needed} TB: {parts}, at {fill} fill"
-    reads = saved.ingest_demand_gb_per_s
+    reads = report.ingest_demand_gb_per_s
     yield "Ingest", f"{fmt.number(reads, 1)} GB/s" if reads else ""
 
 
 def _size_intervals(mode: ModeReport) -> Table:
     is_sync, rows = mode.mode == "sync", mode.rows
     runs = [row.running for row in rows]
-    share = values_of(runs, lambda r: r.blocking_share if is_sync else r.overlap_share)
-    names = (f"{fmt.duration(row.interval_s)}{' *' if row.by_policy else ''}" for row in rows)
+    share = values_of(runs, lambda r: (r.stall_s if is_sync else r.drain_s) / r.interval_s)
+    names = (f"{fmt.duration(row.interval_s)}{'' if n else ' *'}" for n, row in enumerate(rows))
     columns = (
         words("interval", names),
         figures("write GB/s", (_rate(row.write_demand_gb_per_s) for row in rows), str),
