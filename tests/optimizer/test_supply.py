@@ -202,20 +202,6 @@ def test_feeds_leave_what_their_redundancy_leaves(
     assert next(x for x in plan.limits if x.name == "facility_power").limit == 45
 
 
-@pytest.mark.parametrize(
-    ("down", "max_time", "boxes"),
-    [(0, "25 s", 1), (0, "12.5 s", 2), (1, "25 s", 2), (1, "12.5 s", 3), (2, "12.5 s", 4)],
-)
-def test_a_restore_is_in_time_with_appliances_down(down: int, max_time: str, boxes: int) -> None:
-    """100 GB from boxes of 4 GB/s each."""
-    request = Request(minimize="cost")
-    request.checkpoint["max_overlap"] = 0.9
-    request.job |= {"gpus": {"min": 8}, "restore": {"max_time": max_time, "fan_out": "broadcast"}}
-    request.storage["tolerate_down"] = down
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert next(line.quantity for line in plan.lines if line.sku == "box") == boxes
-
-
 def cooled(liquid_share: float, **site: Raw) -> Plan:
     request = Request(maximize="gpus")
     request.items[0]["consumes"]["liquid_share"] = figure(liquid_share)
