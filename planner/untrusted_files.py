@@ -11,6 +11,7 @@ import json
 import stat
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,10 +132,15 @@ NO_VALUE = "a formula without a value"
 _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_FILE_BYTES, _MOST_BYTES = 50_000_000, 150_000_000
 """Limits of the file and of its unpacked size; planner's own have a hundredth of them."""
-_MOST_SHEETS, _MOST_PARTS = 300, 3000
-_MOST_ELEMENTS, _MOST_CELLS = 3_000_000, 500_000
-_MOST_RANGE = 100_000
-"""Cells of ranges that the reader takes apart cell by cell."""
+_MOST_PARTS = 3000
+_ALL, _COMPUTED, _RANGES = "all elements", "computed formulas", "cells of ranges"
+_MOST = {
+    "c": (500_000, "cells"),
+    "sheet": (300, "sheets"),
+    _ALL: (3_000_000, "elements"),
+    _RANGES: (100_000, "cells that are merged or linked"),  # read one by one
+}
+"""Limits of counts, and their names in messages."""
 _PIECE = 1 << 20
 _WIDEST, _LONGEST = 16_384, 1_048_576
 _AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
@@ -160,7 +166,7 @@ def open_xlsx(path: Path, *, without: str, shown: bool = False) -> Workbook:
     with reading(name):
         counts = _count_parts(path, name, without)
         book = load_bytes(path, shown=shown)
-        if shown and counts.formulas and not counts.computed:
+        if shown and counts["f"] and not counts[_COMPUTED]:
             for sheet in load_bytes(path).worksheets:
                 for place, cell in sheet._cells.items():
                     if cell.data_type == "f":
@@ -199,9 +205,9 @@ def reading(name: str) -> Iterator[None]:
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
 
 
-def _count_parts(path: Path, name: str, without: str) -> _Counts:
-    """Counts of a whole, open xlsx file; refuse more than fits in memory."""
-    counts, excess = _Counts(), ""
+def _count_parts(path: Path, name: str, without: str) -> Counter[str]:
+    """Counts of elements of a whole, open xlsx file; refuse more than fits in memory."""
+    counts, excess = Counter[str](), ""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename: info.file_size for info in archive.infolist()}
         if sum(parts.values()) > _MOST_BYTES:
@@ -209,8 +215,8 @@ def _count_parts(path: Path, name: str, without: str) -> _Counts:
         elif len(parts) > _MOST_PARTS:
             excess = f"the workbook has {len(parts):,} parts, more than {_MOST_PARTS:,}"
         for part in parts if not excess else ():
-            if part.endswith((".xml", ".rels", ".vml")):
-                excess = excess or counts.add(archive, part)
+            if not excess and part.endswith((".xml", ".rels", ".vml")):
+                excess = _count(archive, part, counts)
         broken = None if excess else archive.testzip()
     if excess:
         raise InputError(Finding("too-large", f"{excess}; nothing is read", name, fix=without))
@@ -221,51 +227,36 @@ def _count_parts(path: Path, name: str, without: str) -> _Counts:
     return counts
 
 
-class _Counts:
-    """Counts of the parts of a workbook, without keeping any of it.
+def _count(archive: zipfile.ZipFile, part: str, counts: Counter[str]) -> str:
+    """Add the elements of a part to the counts; return the excess, empty where it fits in memory.
 
-    ``computed``: formulas with a value other than 0, which libraries store with every formula.
+    Of formulas ``_COMPUTED`` have a value other than 0, which libraries store with every formula.
     """
+    last = ["", ""]
 
-    def __init__(self) -> None:
-        self._elements = self._cells = self._sheets = self._ranges = 0
-        self.formulas = self.computed = 0
-        self._formula = self._value = False
+    def begin(name: str, attributes: Mapping[str, str]) -> None:
+        tag = name.rpartition(" ")[2]
+        last[:] = last[1], tag
+        counts[_ALL] += 1
+        counts[tag] += 1
+        counts[_COMPUTED] += tag == "c" and attributes.get("t") in ("str", "e", "b")
+        if tag in ("mergeCell", "hyperlink"):
+            counts[_RANGES] += _size(attributes.get("ref", ""))
 
-    def add(self, archive: zipfile.ZipFile, part: str) -> str:
-        """Count a part; return the excess, empty where it fits in memory."""
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.StartElementHandler = self._element
-        parser.CharacterDataHandler = self._text
-        parser.EntityDeclHandler = _refuse_entities
-        with archive.open(part) as stream:
-            while piece := stream.read(_PIECE):
-                parser.Parse(piece)
-                for count, most, name in (
-                    (self._cells, _MOST_CELLS, "cells"),
-                    (self._sheets, _MOST_SHEETS, "sheets"),
-                    (self._elements, _MOST_ELEMENTS, "elements"),
-                    (self._ranges, _MOST_RANGE, "cells that are merged or linked"),
-                ):
-                    if count > most:
-                        return f"the workbook has more than {most:,} {name}"
-        return ""
+    def text(words: str) -> None:
+        counts[_COMPUTED] += last == ["f", "v"] and words.strip() not in ("", "0")
+        last[1] = ""
 
-    def _element(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._elements += 1
-        name = name.rpartition(" ")[2]
-        self._cells += name == "c"
-        self.formulas += name == "f"
-        self._value = name == "v" and self._formula
-        self._formula = name == "f"
-        self.computed += name == "c" and attributes.get("t") in ("str", "e", "b")
-        self._sheets += name == "sheet"
-        if name in ("mergeCell", "hyperlink"):
-            self._ranges += _size(attributes.get("ref", ""))
-
-    def _text(self, text: str) -> None:
-        self.computed += self._value and text.strip() not in ("", "0")
-        self._value = False
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler, parser.CharacterDataHandler = begin, text
+    parser.EntityDeclHandler = _refuse_entities
+    with archive.open(part) as stream:
+        while piece := stream.read(_PIECE):
+            parser.Parse(piece)
+            for key, (most, label) in _MOST.items():
+                if counts[key] > most:
+                    return f"the workbook has more than {most:,} {label}"
+    return ""
 
 
 def _refuse_entities(*_: object) -> None:

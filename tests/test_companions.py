@@ -111,7 +111,16 @@ def test_a_fabric_has_an_end() -> None:
     request.site["it_power"] = "90 MW"
     # Radix 8 in three tiers holds 128 ports, 4 to a system: 32 systems, one of them the manager.
     request.job["gpus"] = {"min": 31 * 8}
-    assert solve(inputs_of(request.case())).status == "optimal"
+    inputs = inputs_of(request.case())
+    full = solve(inputs)
+    assert full.status == "optimal"
+    at = next(n for n, each in enumerate(full.limits) if each.name == "fabric.compute")
+    row = full.limits[at]
+    assert (row.value, row.limit, row.unit, row.binding) == (31 * 4, 31 * 4, "ports", True)
+    wider = row.model_copy(update={"limit": 32.0 * 4, "slack": 4.0, "binding": False})
+    limits = (*full.limits[:at], wider, *full.limits[at + 1 :])
+    wrong = faults(inputs, full.model_copy(update={"limits": limits}))
+    assert any(text.startswith("limits.fabric.compute") for text in wrong)
     request.job["gpus"] = {"min": 31 * 8 + 1}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"

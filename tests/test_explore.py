@@ -99,7 +99,7 @@ def test_a_move_gives_the_plan_of_the_command_it_shows(url):
     assert "--set 'site.facility_power=12.5 MW'" in found["command"]
     plan = solve(PROBLEM, settings=("site.facility_power=12.5 MW", f"{TYPES}=[nvidia_dgx_h200]"))
     bought = [line for line in plan.lines if line.section == "Compute"]
-    assert found["buys"].startswith(f"{bought[0].quantity:,} NVIDIA DGX H200")
+    assert found["buys"].startswith(f"{bought[0].quantity:,} × NVIDIA DGX H200")
     assert found["tiles"][0]["text"] == f"{plan.jobs[0].useful_pflops:,.0f} PFLOP/s"
 
 

@@ -319,7 +319,6 @@ def add_storage(
     Args:
         study: the study of the fleet.
         inputs: a problem with the catalogs to choose from.
-        progress: called with the number of clusters that are done, and of all.
     """
     found = []
     for place, cluster in enumerate(study.storage, start=1):

@@ -100,7 +100,6 @@ def study(
         options: how exactly to solve, how long at most for each plan, and in which processes.
         against: delivered write bandwidth, capex, or facility power.
         points: at most.
-        progress: called with the number of points searched and of all.
 
     Raises:
         InputError: the problem cannot be planned.

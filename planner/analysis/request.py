@@ -69,7 +69,6 @@ class Request:
         paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
         gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
-        progress: called with the numbers of tasks done and of all.
         begun_s: start of the command by ``time.monotonic``.
         models: problems and plans in memory by the path that stands for them; settings and the
             scenario are of files alone.

@@ -60,11 +60,11 @@ class PlanFile:
     changes: tuple[str, ...]
 
 
-def read_plan(path: Path, model: Plan | None = None) -> Plan:
+def read_plan(path: Path, model: object = None) -> Plan:
     """Read a plan file whose every figure follows from the inputs it carries.
 
     Args:
-        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
+        model: a plan in memory instead, which ``path`` stands for.
 
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
@@ -81,19 +81,17 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     return plan
 
 
-def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
+def open_plan(path: Path, model: object = None) -> PlanFile:
     """Open a plan file, or a plan in memory, right or wrong.
 
     Raises:
         InputError: it cannot be read, or lacks parts that checking needs.
     """
-    if model is not None:
-        return from_data(str(path), model.model_dump_json().encode())
-    return from_data(str(path), contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan"))
-
-
-def from_data(name: str, data: bytes) -> PlanFile:
-    """Open the bytes of a plan file; see `open_plan`."""
+    name = str(path)
+    if isinstance(model, Plan):
+        data = model.model_dump_json().encode()
+    else:
+        data = contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan")
     found = json_of(data, name, _TAKES)
     version = found.get("schema_version") if isinstance(found, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:
@@ -111,9 +109,8 @@ def from_data(name: str, data: bytes) -> PlanFile:
     message = "the plan does not carry what it was made from"
     try:
         if written.inputs is not None:
-            inputs = inputs_from_text(written.inputs)
-            why = "not as planner wrote it; the checksum differs"
-            changes = tuple(f"{part}: {why}" for part in written.changed)
+            inputs, why = inputs_from_text(written.inputs), "not as planner wrote it"
+            changes = tuple(f"{part}: {why}; the checksum differs" for part in written.changed)
             return PlanFile(name, written.plan, inputs, written.inputs, changes)
     except InputError as error:
         message = error.findings[0].message
@@ -138,8 +135,7 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
         from planner.workbook.audit import audit  # openpyxl takes long to load
 
         return audit(path, request.options(), solve_again=solve_again)
-    model = request.models.get(path)
-    opened = open_plan(path, model if isinstance(model, Plan) else None)
+    opened = open_plan(path, request.models.get(path))
     plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
     text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [

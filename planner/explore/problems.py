@@ -31,7 +31,7 @@ from planner.portfolio.plan import solve as solve_portfolio
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.report.views.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
@@ -127,7 +127,7 @@ class SingleExplorer(Explorer):
         plan, _ = self.solve(asked, effort)
         if base is None:
             vars(self)["base"] = base = plan
-        found = _single_page(restated(plan), restated(base))
+        found = _single_page(in_currency(plan), in_currency(base))
         found["proving"] |= plan.status == "infeasible" and not stage  # the reason takes longer
         return found
 
@@ -240,23 +240,13 @@ def _page(
 
 def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dict[str, Any]:
     """A figure with its difference to the problem as it is."""
-    text, change = _short(value, unit), value - before
-    if text == _short(before, unit):
+    text, change = words.brief(value, unit), value - before
+    if text == words.brief(before, unit):
         return {"label": label, "text": text, "change": "", "better": 0}
-    size = _short(abs(change), unit).replace(" %", " points")
+    size = words.brief(abs(change), unit).replace(" %", " points")
     better = (sense * change > 0) - (sense * change < 0)
     signed = f"{'+' if change > 0 else '−'}{size}"
     return {"label": label, "text": text, "change": signed, "better": better}
-
-
-def _short(value: float, unit: str) -> str:
-    """A figure with its unit, from 1,000 on without decimals; shares and money with two."""
-    if unit == "share":
-        return words.percent(value, 2)
-    if "USD" in unit:
-        return words.money(value)
-    bare = unit != "s"
-    return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.quantity(value, unit)
 
 
 def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
@@ -266,7 +256,6 @@ def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
     head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
         return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}
-    lines = edition.decided_lines(plan)
     return _page(
         head,
         _single_figures(plan),
@@ -277,7 +266,7 @@ def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
             if edition.can_run_short(limit)
         ],
         plan.totals.capex_by_section_usd,
-        buys=words.listed([words.so_many(each.working, words.product(each)) for each in lines]),
+        buys=edition.bought_text(plan),
         notes=len(plan.warnings),
     )
 

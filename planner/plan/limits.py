@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planner.case import Case, System
+from planner.case.fabrics import WORDS
+from planner.case.items import total
 from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
@@ -26,8 +28,11 @@ from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
 from planner.sizing.checkpoint import rule_demand
+from planner.sizing.fabric import smallest
 
 CLOSE = 1e-6
+FULL_FROM = 0.98
+"""Share of its capacity from which on the largest fabric limits a plan."""
 
 # Binding: one unit more of what is wanted, or one less of what is bought, breaks the limit.
 
@@ -192,7 +197,7 @@ class _Plan(NamedTuple):
 class _Entry(NamedTuple):
     """The value of a limit of the table; ``item`` fills the ``*`` of its label, before ``suffix``.
 
-    ``path`` is given where the file has it in another place than the table.
+    ``path`` is given where the file has it in another place than the table; ``full`` fabrics bind.
     """
 
     name: str
@@ -201,6 +206,7 @@ class _Entry(NamedTuple):
     item: str = ""
     suffix: str = ""
     path: str | None = None
+    full: bool = False
 
 
 def limits(
@@ -231,7 +237,7 @@ def _report(inputs: Inputs, entry: _Entry, limit: float, tight: frozenset[str]) 
         limit=limit,
         unit=row.unit,
         slack=0.0 if row.exact else max(slack, 0.0),
-        binding=near or entry.name in tight,
+        binding=near or entry.full or entry.name in tight or entry.name.partition(".")[0] in tight,
         source=inputs.where(path) if path else None,
         exact=row.exact,
     )
@@ -358,6 +364,13 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
         if count > 0 and family.max_units is not None:
             name = f"family_max_units.{family.id}"
             yield _Entry(name, count, family.max_units.value, family.name)
+    for fabric in plan.case.companions.fabrics:
+        amount = round(total(fabric.amount, counts))
+        if fabric.largest and amount and smallest(fabric.sizes, amount) is fabric.sizes[-1]:
+            each = fabric.ports_per_amount / fabric.parts_per_port
+            name, most = f"fabric.{fabric.network}", fabric.sizes[-1].capacity
+            full, words = amount >= FULL_FROM * most, WORDS[fabric.network]
+            yield _Entry(name, amount * each, most * each, words, full=full)
 
 
 def _demanded(inputs: Inputs, sku: str, count: int) -> Iterator[_Entry]:

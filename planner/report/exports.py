@@ -33,8 +33,8 @@ from planner.report.edition import (
     Entry,
     bill_sections,
     for_audience,
+    in_currency,
     list_price,
-    restated,
 )
 from planner.report.words import clean
 from planner.schema import Prices
@@ -210,7 +210,7 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     Args:
         prices: which prices it shows, by default those of the audience.
     """
-    code, plan = plan.shown_in.code, restated(for_audience(plan, audience, prices))
+    code, plan = plan.shown_in.code, in_currency(for_audience(plan, audience, prices))
     shown = code if (prices or PRICES[audience]) != "none" else None
     rows = {
         section: [row for entry in entries for row in _rows(entry, shown)]

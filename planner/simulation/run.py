@@ -125,7 +125,6 @@ def simulate(
         length_s: length of a run, s.
         replications: number of runs.
         seed: seed of all draws.
-        progress: called with the number of runs that are done, and of all.
 
     Returns:
         Arrays of variants by runs.

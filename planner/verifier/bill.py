@@ -218,9 +218,6 @@ def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     for sku, count in {**needed, **stored}.items():
         found.require(False, f"lines.{sku}: missing, {count} needed")
     _check_components(found, basis, plan, bill)
-    idle = {sku: n - bill.cluster.get(sku, 0) for sku, n in bill.standing.items()}
-    stated = sorted((each.sku, each.units) for each in plan.idle)
-    found.expect("idle", stated, sorted((sku, n) for sku, n in idle.items() if n))
 
 
 def _check_components(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:

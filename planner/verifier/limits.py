@@ -195,6 +195,14 @@ def _counts(bill: Bill, run: Run) -> Iterator[Reached]:
             yield Reached(f"hot_spares.{sku}", bill.cluster[sku] - run.systems[sku], hot)
 
 
+def _fabrics(plan: Plan) -> Iterator[Reached]:
+    """Yield the ports of each fabric whose size is checked; a plan lists the largest ones."""
+    for fabric in plan.fabrics:
+        if fabric.network != "out_of_band":
+            ports, most = (n / fabric.parts_per_port for n in (fabric.endpoints, fabric.capacity))
+            yield Reached(f"fabric.{fabric.network}", ports, most, listed=False)
+
+
 def _item_limits(basis: Basis, bill: Bill, sku: str) -> Iterator[Reached]:
     """Yield the limits that catalog, price and problem set on the units of an item."""
     item, rule, price = basis.items[sku], basis.rule(sku), basis.inputs.prices.get(sku)
@@ -224,7 +232,7 @@ def _item_limits(basis: Basis, bill: Bill, sku: str) -> Iterator[Reached]:
 def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
     """Require that every limit holds and is listed with its numbers, and no other is."""
     parts = _supplies(plan, run), _times(run), _storage(plan, run), _counts(bill, run)
-    expected = {limit.name: limit for limit in chain(*parts)}
+    expected = {limit.name: limit for limit in chain(*parts, _fabrics(plan))}
     _check_interval(found, run, expected)
     for limit in expected.values():
         if not limit.holds:

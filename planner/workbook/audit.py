@@ -33,7 +33,7 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.schema.analysis import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.catalog import Item
 from planner.schema.job import FailureRate, FixedInterval
@@ -567,7 +567,7 @@ def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterat
         whole: whether the workbook lists the counts that the edited cluster needs, so that totals
             compare.
     """
-    stated = restated(edited)
+    stated = in_currency(edited)
     totals = stated.totals if whole else None
     for name, (place, cell) in sheet.places.items():
         computed = getattr(stated.jobs[0], name, getattr(totals, name, None))

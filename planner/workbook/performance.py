@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from planner.currency import discounted_years
 from planner.figures import BTU_PER_H_PER_KW, capital
@@ -14,6 +13,7 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.units import HOURS_PER_YEAR
 from planner.workbook.book import (
+    CHART_ROWS,
     COUNT,
     LABEL,
     SHARE,
@@ -259,14 +259,15 @@ def _rework(z: V) -> V:
 
 POWER_COST = "Power & cost"
 _POWER_WIDTHS = (46, 16, 16, 16, 16, 16, 16)
-_PAYMENTS = {
-    "Capex": "capex_usd",
-    "Support": "support_usd_per_year",
-    "Subscriptions": "subscriptions_usd_per_year",
-    "Energy": "energy_usd_per_year",
-    "Colocation": "colocation_usd_per_year",
-}
-"""Figures of money by their heading; all but the first are paid every year."""
+_CHARTS = ((0, 440), (2, 580))
+"""Column and width of the charts side by side, px."""
+_YEARLY = (
+    "support_usd_per_year",
+    "subscriptions_usd_per_year",
+    "energy_usd_per_year",
+    "colocation_usd_per_year",
+)
+"""Figures of money that are paid every year."""
 
 
 class PowerCost(dict[str, V]):
@@ -279,10 +280,12 @@ class PowerCost(dict[str, V]):
         self.money = bill.prices == "all"
         self.term = self.money and plan.totals is not None and plan.totals.tco_usd is not None
         """True if there is a cost over the term to show."""
+        self.usual_wet: list[V] = []
+        """Typical draw of liquid-cooled parts, by line."""
         self.liquid = edition.cooled_by_liquid(plan)
 
     def write(self, job: dict[str, V]) -> None:
-        """Write inputs, power, cost and spending by year.
+        """Write inputs, sections with their charts, power, and cost.
 
         Args:
             job: cells of the sheet Performance by name.
@@ -290,7 +293,8 @@ class PowerCost(dict[str, V]):
         what = "Power and cost over the term" if self.money else "Power and cooling"
         self.sheet.head(what, "Yellow cells may be edited, everything follows.")
         self._part("Inputs", self._inputs())
-        self._lines()
+        self._sections()
+        self._typical_loads()
         self._part("Power and heat", self._power())
         if self.money and self.totals is not None:
             self._part("Cost", self._cost(job))
@@ -318,32 +322,60 @@ class PowerCost(dict[str, V]):
         if site.colocation_usd_per_kw_month:
             yield Given("colocation_usd_per_kw_month", site.colocation_usd_per_kw_month)
 
-    def _lines(self) -> None:
-        """Write the power of each line, and the sums."""
-        sheet, look = self.sheet, self.book.look
-        titles = {"it_kw": "IT load kW", "typical_kw": "Typical kW"}
-        titles |= {"liquid_kw": "Liquid-cooled kW"} if self.liquid else {}
-        sheet.heading("Power by line", len(titles), dict(enumerate(titles.values(), start=1)))
+    def _sections(self) -> None:
+        """Write power and amount of each section of the bill, each with a chart."""
+        sheet, look, titles = self.sheet, self.book.look, {"it_kw": "IT load kW"}
+        if "amount" in self.bill.totals:
+            titles |= {"amount": f"Amount {self.book.currency.code}"}
+        sheet.heading("By section", len(titles), dict(enumerate(titles.values(), start=1)))
         first = sheet.at
-        sums: dict[str, list[Any]] = {key: [] for key in titles}
-        for row in (r for r in self.bill.rows if r.line.it_power_kw and r.line.quantity):
-            wet = row.line.liquid_share
-            typical = row.cells["quantity"] * constant(_typical(row))
-            load = row.cells["it_kw"]
-            terms = (load, typical, load * constant(wet) if wet else None)
-            sheet.put(sheet.at, 0, f"{row.number}  {product(row.line)}", look("text", "line"))
-            for at, (found, term) in enumerate(zip(sums.values(), terms, strict=False), start=1):
-                found.append(sheet.put(sheet.at, at, term, look("n1", "line")).value)
+        for title, cells in self.bill.sections:
+            sheet.put(sheet.at, 0, title.partition(" (")[0], look("text", "line"))
+            for at, key in enumerate(titles, start=1):
+                form = look("usd" if key == "amount" else "n1", "line")
+                sheet.put(sheet.at, at, cells[key], form)
             sheet.at += 1
-        sheet.put(sheet.at, 0, "Total", look("text", "sum"))
-        known = sheet.at > first and getattr(self.totals, "it_power_kw", None) is not None
-        for at, (key, values) in enumerate(sums.items(), start=1):
-            total: Term = sum_(values, sheet.span(first, sheet.at - 1, at)) if known else "n/a"
-            self[key] = sheet.put(sheet.at, at, total, look("n1", "sum", align="right"), key)
-        sheet.at += 2
+        last = sheet.at - 1
+        sheet.at += 1
+        for at, title in enumerate(titles.values(), start=1):
+            place, wide = _CHARTS[at - 1]
+            sheet.bar_chart(title, (first, last, at), place, wide)
+        sheet.at += CHART_ROWS + 1
+
+    def _typical_loads(self) -> None:
+        """Write the lines with a typical draw or a liquid-cooled part, and the sums."""
+        sheet, look, load = self.sheet, self.book.look, self.bill.totals["it_kw"]
+        rows = [row for row in self.bill.rows if row.line.it_power_kw and row.line.quantity]
+        rows = [r for r in rows if r.line.liquid_share or _typical(r) is not None]
+        titles = ["IT load kW", "Typical kW", *(["Liquid-cooled kW"] if self.liquid else [])]
+        if rows:
+            heads = dict(enumerate(titles, start=1))
+            sheet.heading("Typical and liquid-cooled load", len(titles), heads)
+        first, found = sheet.at, []
+        for row in rows:
+            wet, typical = row.line.liquid_share, _typical(row)
+            it_kw = row.cells["it_kw"]
+            usual = it_kw if typical is None else row.cells["quantity"] * constant(typical)
+            terms = (it_kw, usual, it_kw * constant(wet) if wet else None)[: len(titles)]
+            sheet.put(sheet.at, 0, f"{row.number}  {product(row.line)}", look("text", "line"))
+            cells = [
+                sheet.put(sheet.at, at, term, look("n1", "line"))
+                for at, term in enumerate(terms, start=1)
+            ]
+            found.append([cell.value for cell in cells])
+            self.usual_wet += [cells[1] * constant(wet)] if wet else []
+            sheet.at += 1
+        sums = [
+            sum_(values, sheet.span(first, sheet.at - 1, at))
+            for at, values in enumerate(zip(*found, strict=True), start=1)
+        ]
+        self["typical_kw"] = load - sums[0] + sums[1] if sums else load
+        if self.liquid:
+            self["liquid_kw"] = sums[2] if sums else of(0)
+        sheet.at += bool(rows)
 
     def _power(self) -> Iterator[Fact]:
-        it_kw = self["it_kw"]
+        it_kw = self.bill.totals["it_kw"]
         yield Fact("it_power_kw", it_kw, "at the nameplate draw")
         how = "IT load x PUE"
         if "pue_liquid" in self:
@@ -375,7 +407,7 @@ class PowerCost(dict[str, V]):
         if "colocation_usd_per_kw_month" in self:
             rent = self["it_power_kw"] * 12 * self["colocation_usd_per_kw_month"]
             yield Fact("colocation_usd_per_year", rent, "IT load x 12 months x price")
-        yearly = [self[name] for name in [*_PAYMENTS.values()][1:] if name in self]
+        yearly = [self[name] for name in _YEARLY if name in self]
         yield Fact("opex_usd_per_year", sum_of(yearly))
         yield self._tco(yearly)
         yield from self._ratios(job)
@@ -383,12 +415,8 @@ class PowerCost(dict[str, V]):
     def _energy(self) -> Fact:
         power, how = self["facility_power_kw"], f"facility power x {HOURS_PER_YEAR:,.0f} h x price"
         if self.plan.site.energy_basis == "typical":
-            rows = [row for row in self.bill.rows if row.line.it_power_kw and row.line.liquid_share]
-            wet = [
-                row.cells["quantity"] * constant(_typical(row) * row.line.liquid_share)
-                for row in rows
-            ]
-            power, how = self._metered(self["typical_kw"], sum_of(wet)), f"typical {how}"
+            wet = sum_of(self.usual_wet)
+            power, how = self._metered(self["typical_power_kw"], wet), f"typical {how}"
         energy = power * constant(HOURS_PER_YEAR) * self["electricity_usd_per_kwh"]
         return Fact("energy_usd_per_year", energy, how)
 
@@ -420,11 +448,11 @@ class PowerCost(dict[str, V]):
             yield Fact("usd_per_million_tokens", self["tco_usd"] / tokens, how)
 
 
-def _typical(row: Row) -> float:
-    """The typical draw of one unit, kW."""
-    line = row.line
-    total = line.it_power_kw if line.typical_power_kw is None else line.typical_power_kw
-    return (total or 0.0) / line.quantity
+def _typical(row: Row) -> float | None:
+    """The typical draw of one unit, kW; None where it is the nameplate draw."""
+    typical = row.line.typical_power_kw
+    is_nameplate = typical is None or typical == row.line.it_power_kw
+    return None if is_nameplate or typical is None else typical / row.line.quantity
 
 
 # The limits: reached and allowed, with bars of the share used.

@@ -183,8 +183,8 @@ def test_files_of_measured_times(text: str, tmp_path: Path) -> None:
 
 BAD = {
     ("", None): "the file is empty",
-    ("a_h,b_h\n1,2\n", None): "several columns: a_h, b_h; choose one: --failures FILE=COLUMN",
-    ("gap_h\n1\n2\n", "gap_s"): "there is no column 'gap_s'; did you mean 'gap_h'?",
+    ("a_h,b_h\n1,2\n", None): "columns: a_h, b_h; choose one: --failures FILE=COLUMN",
+    ("gap_h\n1\n2\n", "gap_s"): "there is no column 'gap_s'; columns: gap_h; did you mean 'gap_h'?",
     ("gap\n1\n2\n", None): "failures.csv:2: column 'gap': '1' has no unit; name the column",
     ("gap_h\n1\n-2\n", None): "failures.csv:3: column 'gap_h': a time between interruptions must",
     ("gap_h\n1\n0\n", None): "must be more than 0: '0'",
