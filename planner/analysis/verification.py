@@ -20,6 +20,7 @@ from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
+from planner.files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.objective import without_dominated, without_idle_bursts
@@ -30,7 +31,6 @@ from planner.plan import assemble, versions
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.untrusted_files import contents, json_of
 from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.version import __version__
 
@@ -130,7 +130,7 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    path, limit_s = request.path, request.time_limit_s
+    path, limit_s = request.path, request.solving.time_limit_s
     if path.suffix.lower() == ".xlsx":
         from planner.workbook.audit import audit  # openpyxl takes long to load
 

@@ -23,8 +23,8 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
+from planner.files import contents, in_words, json_of, open_xlsx
 from planner.units import DAY_S, HOUR_S
-from planner.untrusted_files import contents, in_words, json_of, open_xlsx
 
 Numbers = NDArray[np.float64]
 Cells: TypeAlias = "pd.Series[Any]"
