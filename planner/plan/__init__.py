@@ -14,11 +14,11 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
+from planner.plan.hall import fabric_reports, rack_groups
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
 from planner.plan.lines import lines, totals
 from planner.plan.notes import Facts, assumptions, notes, verdict
-from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
     Infeasibility,
     NotConsidered,

@@ -18,8 +18,8 @@ from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
+from planner.plan.hall import switches_text
 from planner.plan.job import ways_in_use
-from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import FabricReport, Line, PriceNote, Section, Totals
