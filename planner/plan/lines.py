@@ -13,17 +13,16 @@ from planner.case.figures import discount, support_span
 from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
 from planner.case.model import Companion
-from planner.case.resolve import unwanted
 from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
+from planner.plan.hall import switches_text
 from planner.plan.job import ways_in_use
-from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
-from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
+from planner.schema.plan import FabricReport, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
 
 SECTIONS: dict[str, Section] = {
@@ -44,17 +43,12 @@ ORDER = ("Network", "Optics & cables", "Racks & power", "Software", "Services", 
 
 
 def lines(
-    inputs: Inputs,
-    case: Case,
-    run: Run,
-    fabrics: Iterable[FabricReport],
-    idle: Iterable[IdleUnits],
+    inputs: Inputs, case: Case, run: Run, fabrics: Iterable[FabricReport]
 ) -> tuple[Line, ...]:
     """A line for everything in the plan: GPU systems and storage, components, companions.
 
     Args:
         fabrics: those of the plan, which say the role of switches.
-        idle: owned units without use.
     """
     spent = bill(case, run.units, run.ways)
     result: list[Line] = []
@@ -67,8 +61,7 @@ def lines(
         if isinstance(offer, System) and offer.id in run.used:
             line = _line_at_set_point(inputs, case, run, line)
         if line.idle:
-            reason = next(each.reason for each in idle if each.sku == line.sku)
-            note = f"{line.idle:,} owned stand idle: {reason}"
+            note = f"{line.idle:,} owned, idle: {_why_idle(case, run, offer)}"
             line = line.model_copy(update={"notes": (note, *line.notes)})
         result.append(line)
         for part, quantity in figures.parts(item, inputs) if item.components else ():
@@ -87,10 +80,7 @@ def _offer_line(
         "racks": None if use is None else use.racks(count),
         "rack_class": figures.class_of(item),
         "gpus": offer.gpus * working if isinstance(offer, System) else 0,
-        "nameplate_read_gb_per_s": 0.0,
-        "nameplate_write_gb_per_s": 0.0,
         "usable_tb": 0.0 if item.category == "storage" else None,
-        "bulk_tb": 0.0,
     }
     if isinstance(offer, Storage):
         read, write = nameplate(offer, working) if working else (0.0, 0.0)
@@ -137,7 +127,7 @@ def _component_line(inputs: Inputs, parent: Line, bundle: Item, part: Item, quan
         "purchased": quantity * parent.purchased,
         "racks": None,
     }
-    fields = _product(part, inputs) | _NO_PRICE | own | _consumption(inputs, part, count)
+    fields = _product(part, inputs) | own | _consumption(inputs, part, count)
     return Line.model_validate(fields)
 
 
@@ -252,44 +242,24 @@ def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, float | No
     return fields | {"facility_power_kw": meter_kw}
 
 
-_NO_PRICE: dict[str, Any] = {
-    "unit_list_usd": None,
-    "unit_net_usd": None,
-    "extended_list_usd": None,
-    "extended_net_usd": None,
-    "support_usd_per_year": None,
-    "price": None,
-    "discount": 0.0,
-}
-
-
 @once_for_each
 def _price(item: Item, inputs: Inputs) -> dict[str, Any]:
     """Fields on the price that the count does not change."""
     price = inputs.prices.get(item.id)
     if price is None:
-        return _NO_PRICE
+        return {}
     sources = inputs.price_sources.get(item.id, {})
     start, end = support_span(item, inputs)
-    per_year = price.support_per_year
+    per_year, source = price.support_per_year, sources.get(price.source)
+    stated = {name: getattr(price, name, None) for name in PriceNote.model_fields}
+    stated |= {"source": source.title if source is not None else price.source}
+    stated |= {"book": inputs.price_books.get(item.id, "")}
     return {
         "unit_list_usd": price.list_usd,
         "discount": discount(item, inputs.discounts),
         "support_years": max(0.0, end - start) if inputs.problem.term else None,
         "support_from_years": min(start, end),
-        "price": PriceNote(
-            source=sources[price.source].title if price.source in sources else price.source,
-            date=price.date,
-            confidence=price.confidence,
-            book=inputs.price_books.get(item.id, ""),
-            note=price.note,
-            low_usd=price.low_usd,
-            high_usd=price.high_usd,
-            valid_until=price.valid_until,
-            currency=price.currency,
-            per_year_low_usd=price.per_year_low_usd,
-            per_year_high_usd=price.per_year_high_usd,
-        ),
+        "price": PriceNote(**stated),
         "min_order": price.min_order or None,
         "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
         "unit_subscription_list_usd": price.per_year_usd,
@@ -319,43 +289,26 @@ def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict
     }
 
 
-# Installed units that a plan leaves idle.
-
-
-def idle_units(inputs: Inputs, case: Case, run: Run) -> tuple[IdleUnits, ...]:
-    """The owned units that the plan keeps in place and does not use."""
-    counts = bill(case, run.units, run.ways).counts
-    result = []
-    for offer in case.offers():
-        units = round(counts[offer.place]) - run.units[offer.id]
-        if units:
-            reason, change = _why_idle(inputs, case, run, offer)
-            retire = f"items.{offer.id}.retire: true takes them out"
-            fix = f"{change}; {retire}" if change else retire
-            result.append(IdleUnits(sku=offer.id, units=units, reason=reason, fix=fix))
-    return tuple(result)
-
-
-def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> tuple[str, str]:
-    """Reason why units are idle, and the change that would use them ('' for none)."""
+def _why_idle(case: Case, run: Run, offer: Offer) -> str:
+    """Reason why installed units are idle."""
     job, used = case.job, run.used
     if isinstance(offer, System):
-        place = of_job("gpus.max", job.name)
         if offer.id not in used and len(used) >= job.max_types:
-            change = f"max_types: {job.max_types + 1}, or consider.gpu_systems: [{offer.id}]"
-            return f"{of_job('gpus.max_types', job.name)} is {job.max_types}", change
+            return f"{of_job('gpus.max_types', job.name)} is {job.max_types}"
         step = offer.way(run.ways).step_gpus
         if offer.id in used and job.gpus_max is not None and run.gpus + step > job.gpus_max:
-            return f"{place} is {job.gpus_max:,}", f"a larger {place}"
+            return f"{of_job('gpus.max', job.name)} is {job.gpus_max:,}"
     elif isinstance(offer, Storage):
-        families, most = {o.family for o in case.flash if run.units[o.id]}, case.max_families
-        if not offer.is_bulk and offer.family not in families and len(families) >= most:
-            change = f"max_families: {most + 1}, or consider.storage_families: [{offer.family}]"
-            return f"storage.max_families is {most}", change
+        families = {each.family for each in case.flash if run.units[each.id]}
+        if (
+            not offer.is_bulk
+            and offer.family not in families
+            and len(families) >= case.max_families
+        ):
+            return f"storage.max_families is {case.max_families}"
     else:
-        change = (unwanted(inputs.item(offer.id), inputs.problem) or ("", ""))[1]
-        return dict(case.not_considered)[offer.id], change
-    return f"the plan is no better with {'more of ' * (offer.id in used)}them in use", ""
+        return dict(case.not_considered)[offer.id]
+    return f"the plan is no better with {'more of ' * (offer.id in used)}them in use"
 
 
 # Totals; a sum over a line whose figure is not known is not known.

@@ -153,24 +153,11 @@ def _money(facts: Facts) -> Iterator[str]:
 
 
 def _job(facts: Facts) -> Iterator[str]:
-    """Repair unit, local level not tried, idle GPU systems."""
-    job, case, run, stated = facts.job, facts.case, facts.run, facts.inputs.problem.job
+    """Repair unit."""
+    job, stated = facts.job, facts.inputs.problem.job
     trays = stated.repair is not None and stated.repair.unit == "tray"
     if trays and job.repair is not None and job.repair.unit == "system":
         yield f"repair unit is the whole {facts.model(job.gpu_type)} (catalog lists no trays)"
-    without = [facts.model(s.id) for s in case.systems if s.ways[0].drives is None]
-    if stated.levels is not None and without:
-        yield (
-            f"the local level of checkpoints was not tried on {', '.join(without)}: missing in "
-            "the catalog: local.write, local.capacity"
-        )
-    for system in case.systems:
-        used = run.used.get(system.id, 0)
-        repaired = used and case.job.repair is not None
-        spares = case.job.spare_systems(system.way(run.ways), used) if repaired else 0
-        idle = run.units[system.id] - used - case.job.hot(used) - spares
-        if idle > 0:
-            yield f"{idle} x {facts.model(system.id)} idle: not used by the job"
 
 
 def _items(facts: Facts) -> Iterator[str]:

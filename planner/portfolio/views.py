@@ -70,13 +70,11 @@ def binds(use: Use) -> bool:
 
 
 def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
-    """Blocks of a plan; ``full`` adds all orders and units in place."""
+    """Blocks of a plan; ``full`` adds all orders."""
     found: list[Block] = [Heading(_title(plan)), Text(tuple(_answer(plan)))]
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]
     found += [_jobs(plan), _runs(plan), _periods(plan), _orders(plan, full=full), _limits(plan)]
-    if full:
-        found.append(_standing(plan))
     found.append(Text(plan.notes, "Notes", points=True))
     return found
 
@@ -125,10 +123,7 @@ def _jobs(plan: PortfolioPlan) -> Table:
     )
     columns = (
         words("job", (j.job for j in rows)),
-        words("kind", (j.kind for j in rows)),
         words("site", (j.site for j in rows)),
-        figures("priority", (j.priority for j in rows)),
-        figures("weight", (j.weight for j in rows), 1),
         figures("mean PFLOP/s", (j.mean_useful_pflops for j in rows), 1),
         words("tokens", asked),
     )
@@ -229,39 +224,22 @@ def _limits(plan: PortfolioPlan) -> Table:
     return Table("Binding limits", columns, most=12, rows="limits")
 
 
-def _standing(plan: PortfolioPlan) -> Table:
-    rows = plan.standing
-    columns = (
-        figures("period", (s.period for s in rows)),
-        words("site", (s.site for s in rows)),
-        words("item", (plan.models[s.item] for s in rows)),
-        figures("in service", (s.needed for s in rows)),
-        figures("held", (s.held for s in rows)),
-        figures("retired", (s.retired for s in rows)),
-    )
-    return Table("In place", columns, rows="lines")
-
-
 # Timeline and page
 
 
-def timeline(plan: PortfolioPlan) -> Chart:
+def timeline(plan: PortfolioPlan) -> tuple[Chart, Chart]:
     """Where each job runs in which periods, and the money of each order date."""
     rows, paid = _spans(plan), [m for m in plan.money if m.capex_usd]
     texts = [f"{r[-1].gpus:,} GPUs, {_type(plan, r[-1])}" for r in rows]
     runs = [(r[0].period - 0.5, r[-1].period + 0.5) for r in rows]
     ticks = tuple((float(m.period), str(m.period)) for m in plan.money)
     money = [(0.0, m.capex_usd / 1e6) for m in paid]
-    panels = (
-        _list(Axis("Period", ticks=ticks), [f"{r[0].job}, {r[0].site}" for r in rows], runs, texts),
-        _list(
-            Axis("Orders", "MUSD"),
-            [m.start or f"period {m.period}" for m in paid],
-            money,
-            [f"{high:,.2f} MUSD" for _, high in money],
-        ),
-    )
-    return Chart("timeline", "Jobs and orders by period", "", panels)
+    names = [f"{r[0].job}, {r[0].site}" for r in rows]
+    dates = [m.start or f"period {m.period}" for m in paid]
+    amounts = [f"{high:,.2f} MUSD" for _, high in money]
+    jobs = _list(Axis("Period", ticks=ticks), names, runs, texts)
+    orders = _list(Axis("Orders", "MUSD"), dates, money, amounts)
+    return Chart("timeline", "Jobs by period", "", jobs), Chart("orders", "Orders", "", orders)
 
 
 def _list(
@@ -275,7 +253,7 @@ def _list(
 
 def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
-    charts = (timeline(plan),) if plan.runs else ()
+    charts = timeline(plan) if plan.runs else ()
     shown = ShownStudy(tuple(view(plan, full=True)), charts)
     return report(_title(plan), None, [shown]).encode()
 
@@ -284,8 +262,7 @@ def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
     from planner.report.picture import svg_element
 
-    chart = timeline(plan)
-    drawn = (svg_element(chart, panel, f"time{n}") for n, panel in enumerate(chart.panels))
+    drawn = (svg_element(chart, chart.name) for chart in timeline(plan))
     return "".join(drawn) + fragment([_runs(plan), _orders(plan, full=False)])
 
 
@@ -306,8 +283,6 @@ def workbook(
         totals[period] = _quote(book, plan, period)
     if totals:
         _summary(book, plan, totals)
-    if inside and plan.standing:
-        tables.add(book, "In place", [Heading("Units in place"), _standing(plan)])
     book.close()
 
 

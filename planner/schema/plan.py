@@ -316,13 +316,13 @@ class Line(PlanModel):
     quantity: Customer[int]
     installed: Customer[int] = 0
     purchased: Customer[int]
-    unit_list_usd: Listed[float | None]
-    discount: Discounted[float]
-    unit_net_usd: Net[float | None]
-    extended_list_usd: Listed[float | None]
-    extended_net_usd: Net[float | None]
-    support_usd_per_year: Net[float | None]
-    price: PriceNote | None
+    unit_list_usd: Listed[float | None] = None
+    discount: Discounted[float] = 0.0
+    unit_net_usd: Net[float | None] = None
+    extended_list_usd: Listed[float | None] = None
+    extended_net_usd: Net[float | None] = None
+    support_usd_per_year: Net[float | None] = None
+    price: PriceNote | None = None
     lead_time: Customer[str | None] = None
     unit_it_power_kw: Customer[float | None]
     it_power_kw: Customer[float | None]
@@ -499,15 +499,6 @@ class NotConsidered(PlanModel):
     reason: str
 
 
-class IdleUnits(PlanModel):
-    """Installed idle units: cause, and changes that would use or retire them."""
-
-    sku: Customer[str]
-    units: Customer[int]
-    reason: str
-    fix: str
-
-
 class Provenance(PlanModel):
     """Provenance of a plan, without times, so that its bytes are reproducible."""
 
@@ -528,8 +519,8 @@ class Site(PlanModel):
     """Site, budget and term for the outputs."""
 
     pue: Customer[float]
-    years: Customer[float | None]
-    electricity_usd_per_kwh: float | None
+    years: Customer[float | None] = None
+    electricity_usd_per_kwh: float | None = None
     delivered_fraction_read: Customer[float]
     delivered_fraction_write: Customer[float]
     fill_limit: Customer[float]
@@ -565,7 +556,6 @@ class Plan(Shown, PlanModel):
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
     searched: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
-    idle: Customer[tuple[IdleUnits, ...]] = ()
     warnings: tuple[str, ...] = ()
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]

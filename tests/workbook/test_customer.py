@@ -45,7 +45,7 @@ NAMES = {
     "FabricReport.serves", "WayPlan.id", "WayPlan.option", "WayPlan.gpu_type", "JobPlan.gpu_type",
     "JobPlan.gpu_types", "JobPlan.storage_family", "JobPlan.storage_families",
     "LimitReport.name", "LimitReport.label", "LimitReport.unit", "ObjectiveReport.name",
-    "ObjectiveReport.unit", "IdleUnits.sku", "Provenance.tool", "Provenance.input_sha256",
+    "ObjectiveReport.unit", "Provenance.tool", "Provenance.input_sha256",
     "Plan.not_counted",
     "Line.role",
 }  # fmt: skip
@@ -205,6 +205,7 @@ def test_the_workbook_has_four_sheets_and_nothing_hidden(
         assert not [key for key, row in sheet.row_dimensions.items() if row.hidden]
         assert not [key for key, column in sheet.column_dimensions.items() if column.hidden]
     assert not [name for name, each in book.defined_names.items() if each.hidden]
+    assert len(book["Power & cost"]._charts) == (1 if prices == "none" else 2)
     text = whole_text(content)
     assert "comment" not in text.casefold().replace("commentpr", "")
     assert not re.search(r"[A-Za-z0-9+/]{400}", text)
