@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 from pulp import LpInteger, lpSum
@@ -51,8 +51,8 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES = 0.7
-"""Share of the time left for the bound by averaged periods."""
+FOR_AVERAGES, FOR_EXCHANGES = 0.6, 0.6
+"""Shares of the time left for the bound by averaged periods, and for other places of jobs."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -226,20 +226,42 @@ class Search:
         solved = self._ask(averaged.problem, gap=gap, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
-        if not solved.values:
-            return
-        values = averaged.values(solved.values)
-        chosen = {v: values[v.name] for v in self.skeleton}
-        if money:
-            with self._fixed(chosen | self._idle(values)):
+        if solved.values:
+            self._count(found, goal, averaged.values(solved.values), least=least)
+            better = solved if found.gap <= self.gap else self._exchange(averaged, solved, gap)
+            if better is not solved:
+                self._count(found, goal, averaged.values(better.values), least=least)
+
+    def _exchange(self, averaged: Averaged, best: Solved, gap: float) -> Solved:
+        """The best solution of averaged periods with other places of one or two jobs at a time."""
+        places: dict[int, list[Any]] = {}
+        for (column, _), placed in self.program.placed.items():
+            places.setdefault(column.job, []).append(averaged.known[placed.name])
+        tries = [set(free) for size in (1, 2) for free in combinations(places, size)]
+        whole, self.deadline = self.deadline, self._until(FOR_EXCHANGES)
+        for number, free in enumerate(tries):
+            others = [y for job, each in places.items() if job not in free for y in each]
+            share = 1.0 / (len(tries) - number)
+            with self._fixed({y: best.values[y.name] for y in others}):
+                solved = self._ask(averaged.problem, gap=gap, share=share, start=best.values)
+            if solved.objective is not None and solved.objective < (best.objective or math.inf):
+                best = solved
+        self.deadline = whole
+        return best
+
+    def _count(
+        self, found: Found, goal: Expression, values: Mapping[str, float], *, least: bool
+    ) -> None:
+        """Find a plan of who runs where in a solution: of items that it buys, then of all."""
+        chosen, start = {v: values[v.name] for v in self.skeleton}, dict[str, float]()
+        for idle in (self._idle(values), {}) if least else ({},):
+            with self._fixed(chosen | idle):
                 self._relaxed(RELAXED)
-                few = self._solve_with_margin(least=least, share=FOR_COUNTS)
-                self._take(found, goal, few.values, least=least)
-        if found.gap > self.gap:
-            with self._fixed(chosen):
-                self._relaxed(RELAXED)
-                more = self._solve_with_margin(least=least, share=FOR_COUNTS, start=found.values)
-                self._take(found, goal, more.values, least=least)
+                solved = self._solve_with_margin(least=least, share=FOR_COUNTS, start=start)
+                self._take(found, goal, solved.values, least=least)
+            start = solved.values
+            if found.gap <= self.gap:
+                break
 
     def _idle(self, values: Mapping[str, float]) -> dict[Any, float]:
         """No purchases of items of which a solution buys none at a site."""
