@@ -45,8 +45,9 @@ from planner.version import __version__
 _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.
 
-Start with planner init, then planner check and planner solve. Options with a PATH, FILE or NAMES
-may be repeated. Exit codes: 0 done; 2 wrong input; 3 no plan, or a check fails; 4 nothing found;
+Start with planner init, then planner check and planner solve. A PATH is a place in the problem
+file, keys joined by dots: site.facility_power. Options with a PATH, FILE or NAMES may be repeated.
+Exit codes: 0 done; 2 wrong input; 3 no plan, or a check fails; 4 nothing found;
 5 a plan without proof; 130 interrupted."""
 
 app = typer.Typer(
@@ -96,7 +97,7 @@ def _output(default: str) -> Any:
 Mode = Literal["grid", "frontier", "tornado", "uncertain"]
 Text = str | None
 Texts = list[str] | None
-ProblemFile = Annotated[Path, _argument("Problem file (YAML).")]
+ProblemFile = Annotated[Path, _argument("Problem file (YAML).", metavar="PROBLEM")]
 _SET = "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes."
 Settings = Annotated[Texts, _option(_SET, "--set", metavar="PATH=VALUE")]
 Scenario = Annotated[Text, _option("Apply a named scenario of the problem file.", metavar="NAME")]
@@ -105,10 +106,7 @@ Full = Annotated[bool, _option("Show everything: all tables and notes.", "--full
 Quiet = Annotated[bool, _option("Print no messages.", "--quiet", "-q")]
 Output = Annotated[Path, _output(".")]
 StudyOutput = Annotated[Path | None, _output("write no files")]
-_GAPS = "2e-6; in sweep 0.1 %, but for a grid up to 500 rows 2e-6"
-Gap = Annotated[
-    Text, _option("Largest MIP gap to prove, as a share or in percent.", show_default=_GAPS)
-]
+_GAP = "Largest MIP gap to prove, as a share or in percent."
 _LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
 TimeLimit = Annotated[Text, _option(_LIMIT, metavar="TIME")]
 Rates = Annotated[Texts, _option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
@@ -166,55 +164,74 @@ def _root(
     pass
 
 
-# Commands.
+# Commands, in the order of `planner --help`.
 
 
-@command("solve 10MW.yaml --set budget.capex='150 MUSD' --show lines")
-def solve(
-    ctx: typer.Context,
-    problem: ProblemFile,
-    set_: Settings = None,
-    scenario: Scenario = None,
-    output: Output = Path(),
-    as_json: AsJson = False,
-    gap: Gap = None,
-    time_limit: TimeLimit = None,
-    solver: Annotated[Literal["highs", "cbc"], _option("Solver of the integer program.")] = "highs",
-    save_model: Annotated[Path | None, _option("Write the integer program, MPS or *.lp.")] = None,
-    also: Annotated[
-        Texts, _option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
+_SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
+_ANSWERS = "\n".join(
+    f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
+    for key, each in QUESTIONS.items()
+)
+
+
+@command(
+    "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
+    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(_SHIPPED)}\n\n",
+)
+def init(
+    answers: Annotated[
+        Texts,
+        _argument(
+            "A shipped example to copy, or answers.",
+            metavar="EXAMPLE | NAME=ANSWER",
+        ),
     ] = None,
-    html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
-    audience: Annotated[
-        Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
-        _option("Readers of the files; partners see net prices and discounts."),
-    ] = "internal",
-    show: Annotated[Texts, _option(f"Show: {', '.join(get_args(Part))}.", metavar="NAMES")] = None,
-    full: Full = False,
-    quiet: Quiet = False,
-) -> int:
-    """Find the best plan; print it and write PROBLEM.xlsx and PROBLEM.plan.json.
+    output: Output = Path(),
+    force: Annotated[bool, _option("Replace an existing file.", "--force")] = False,
+) -> None:
+    """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
+    The four answers with a star are needed.
     """
-    parts, more = words_of("--show", show, Part), words_of("--also", also, Also)
-    target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
-    study: Study = partial(library.solve, problem, save_model=save_model)
-    write: Writer = partial(write_plan, also=more, html=html, edition=EDITIONS[audience])
-    if _portfolio(ctx, problem, "also", "save_model"):  # its page is always written
-        study = partial(library.solve_portfolio, problem)
-        write = portfolio.writer(audience)
-    options = {"settings": set_, "scenario": scenario, "gap": gap, "time_limit": time_limit}
-    return deliver(partial(study, solver=solver, **options), target, write)
+    path = write_start(answers or (), output, force=force)
+    say(f"wrote {path}; next: planner solve {path}", err=True)
+
+
+@command("catalog ddn_ai400x2_turbo")
+def catalog(
+    names: Annotated[
+        Texts,
+        _argument(
+            "Items to show in full; vendors, categories and catalogs to list.",
+            metavar="NAME",
+            show_default="the list of all shipped items",
+        ),
+    ] = None,
+    check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
+    prices: Annotated[
+        list[Path] | None, _option("Price book: file or shipped name.", metavar="BOOK")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the items of the catalogs with prices, show items in full, or validate catalogs."""
+    from planner.commands.check import check_catalogs, show_catalog
+
+    if check:
+        text, code = check_catalogs(names or (), prices or (), as_json=as_json)
+    else:
+        text, code = show_catalog(names or (), prices or (), as_json=as_json), 0
+    say(text)
+    return code
 
 
 @command("check 10MW.yaml --full")
 def check(
-    problem: Annotated[Path | None, _argument("Problem file (YAML).")] = None,
+    problem: Annotated[Path | None, _argument("Problem file (YAML).", metavar="PROBLEM")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     schema: Annotated[
-        Text, _option("Print the JSON Schema of: problem, plan.", metavar="KIND")
+        Text,
+        _option("Print the JSON Schema of problem, catalog, prices, plan, ...", metavar="KIND"),
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -249,6 +266,45 @@ def size(
     return deliver(study, Target("size", problem, as_json=as_json, full=full))
 
 
+@command("solve 10MW.yaml --set budget.capex='150 MUSD' --show lines")
+def solve(
+    ctx: typer.Context,
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: Output = Path(),
+    as_json: AsJson = False,
+    gap: Annotated[Text, _option(_GAP, metavar="SHARE", show_default="2e-6")] = None,
+    time_limit: TimeLimit = None,
+    solver: Annotated[Literal["highs", "cbc"], _option("Solver of the integer program.")] = "highs",
+    save_model: Annotated[Path | None, _option("Write the integer program, MPS or *.lp.")] = None,
+    also: Annotated[
+        Texts, _option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
+    ] = None,
+    html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
+    audience: Annotated[
+        Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
+        _option("Readers of the files; partners see net prices and discounts."),
+    ] = "internal",
+    show: Annotated[Texts, _option(f"Show: {', '.join(get_args(Part))}.", metavar="NAMES")] = None,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> int:
+    """Find the best plan; print it and write PROBLEM.xlsx and PROBLEM.plan.json.
+
+    With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
+    """
+    parts, more = words_of("--show", show, Part), words_of("--also", also, Also)
+    target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
+    study: Study = partial(library.solve, problem, save_model=save_model)
+    write: Writer = partial(write_plan, also=more, html=html, edition=EDITIONS[audience])
+    if _portfolio(ctx, problem, "also", "save_model"):  # its page is always written
+        study = partial(library.solve_portfolio, problem)
+        write = portfolio.writer(audience)
+    options = {"settings": set_, "scenario": scenario, "gap": gap, "time_limit": time_limit}
+    return deliver(partial(study, solver=solver, **options), target, write)
+
+
 @command("explain 10MW.yaml --why-not ddn_ai400x2")
 def explain(
     ctx: typer.Context,
@@ -276,6 +332,36 @@ def explain(
     options = {"settings": set_, "scenario": scenario, "time_limit": time_limit}
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
     return deliver(partial(study, problem, **options), target)
+
+
+@command("compare 10MW.yaml --rules")
+def compare(
+    files: Annotated[
+        list[Path], _argument("Plans, problems, workbooks; the baseline first.", metavar="FILE")
+    ],
+    by_rules: Annotated[
+        bool, _option("Storage sized by the job and by vendors' rules.", "--rules")
+    ] = False,
+    near: Annotated[Text, _option("List plans near the optimum: '1 %'.", metavar="SHARE")] = None,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> int:
+    """Compare plans side by side: differences, their amounts and effects.
+
+    Problem files are solved first. Exit code 3 where there is no plan to compare.
+    """
+    if (by_rules or near is not None) and (len(files) > 1 or (by_rules and near is not None)):
+        message = "--rules and --near are comparisons of one problem file each"
+        raise InputError(Finding("option", message, fix="planner compare --rules 10MW.yaml"))
+    study: Study = library.compare_rules if by_rules else library.compare
+    if near is not None:
+        study = partial(library.alternatives, within=near)
+    target = Target("compare", files[0], scenario, output, as_json, full, quiet, "plans")
+    return deliver(partial(study, *files, settings=set_, scenario=scenario), target)
 
 
 _OF_MODES: dict[str, tuple[Mode, ...]] = {
@@ -317,7 +403,9 @@ def sweep(
     output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
     as_json: AsJson = False,
     full: Full = False,
-    gap: Gap = None,
+    gap: Annotated[
+        Text, _option(_GAP, metavar="SHARE", show_default="0.1 %; grids up to 500 rows 2e-6")
+    ] = None,
     time_limit: TimeLimit = None,
     workers: Annotated[
         str,
@@ -362,54 +450,6 @@ def _frontiers(problem: Path, axes: Iterable[Any], **options: Any) -> tuple[Any,
     return tuple(library.frontier(problem, axis, **options) for axis in dict.fromkeys(axes))
 
 
-@command("compare 10MW.yaml --rules")
-def compare(
-    files: Annotated[list[Path], _argument("Plans, problems, workbooks; the baseline first.")],
-    by_rules: Annotated[
-        bool, _option("Storage sized by the job and by vendors' rules.", "--rules")
-    ] = False,
-    near: Annotated[Text, _option("List plans near the optimum: '1 %'.", metavar="SHARE")] = None,
-    set_: Settings = None,
-    scenario: Scenario = None,
-    output: StudyOutput = None,
-    as_json: AsJson = False,
-    full: Full = False,
-    quiet: Quiet = False,
-) -> int:
-    """Compare plans side by side: differences, their amounts and effects.
-
-    Problem files are solved first. Exit code 3 where there is no plan to compare.
-    """
-    if (by_rules or near is not None) and (len(files) > 1 or (by_rules and near is not None)):
-        message = "--rules and --near are comparisons of one problem file each"
-        raise InputError(Finding("option", message, fix="planner compare --rules 10MW.yaml"))
-    study: Study = library.compare_rules if by_rules else library.compare
-    if near is not None:
-        study = partial(library.alternatives, within=near)
-    target = Target("compare", files[0], scenario, output, as_json, full, quiet, "plans")
-    return deliver(partial(study, *files, settings=set_, scenario=scenario), target)
-
-
-@command("verify 10MW.plan.json")
-def verify(
-    ctx: typer.Context,
-    plan: Annotated[Path, _argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
-    solve_again: Annotated[bool, _option("Prove the bound again.", "--solve/--no-solve")] = True,
-    time_limit: TimeLimit = None,
-    as_json: AsJson = False,
-    full: Full = False,
-) -> int:
-    """Check a plan file or an edited workbook by independent arithmetic.
-
-    Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
-    Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
-    """
-    study: Study = partial(library.verify, solve_again=solve_again, time_limit=time_limit)
-    if _portfolio(ctx, plan, "solve_again", "time_limit"):
-        study = portfolio.verify
-    return deliver(partial(study, plan), Target("verify", plan, as_json=as_json, full=full))
-
-
 @command("explore 10MW.yaml")
 def explore(
     problem: ProblemFile,
@@ -427,65 +467,68 @@ def explore(
     explorer.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
-_SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
-_ANSWERS = "\n".join(
-    f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
-    for key, each in QUESTIONS.items()
-)
-
-
-@command(
-    "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(_SHIPPED)}\n\n",
-)
-def init(
-    answers: Annotated[
-        Texts,
-        _argument(
-            "A shipped example to copy, or answers.",
-            metavar="[EXAMPLE | NAME=ANSWER...]",
-        ),
-    ] = None,
-    output: Output = Path(),
-    force: Annotated[bool, _option("Replace an existing file.", "--force")] = False,
-) -> None:
-    """Write a problem to start from: your own from a few answers, or a shipped example.
-
-    The four answers with a star are needed.
-    """
-    path = write_start(answers or (), output, force=force)
-    say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-@command("catalog ddn_ai400x2_turbo")
-def catalog(
-    names: Annotated[
-        Texts,
-        _argument(
-            "Items to show in full; vendors, categories and catalogs to list.",
-            show_default="the list of all shipped items",
-        ),
-    ] = None,
-    check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
-    prices: Annotated[
-        list[Path] | None, _option("Price book: file or shipped name.", metavar="BOOK")
-    ] = None,
+@command("verify 10MW.plan.json")
+def verify(
+    ctx: typer.Context,
+    plan: Annotated[
+        Path, _argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.", metavar="PLAN")
+    ],
+    solve_again: Annotated[bool, _option("Prove the bound again.", "--solve/--no-solve")] = True,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
+    full: Full = False,
 ) -> int:
-    """List the items of the catalogs with prices, show items in full, or validate catalogs."""
-    from planner.commands.check import check_catalogs, show_catalog
+    """Check a plan file or an edited workbook by independent arithmetic.
 
-    if check:
-        text, code = check_catalogs(names or (), prices or (), as_json=as_json)
-    else:
-        text, code = show_catalog(names or (), prices or (), as_json=as_json), 0
-    say(text)
-    return code
+    Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
+    Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
+    """
+    study: Study = partial(library.verify, solve_again=solve_again, time_limit=time_limit)
+    if _portfolio(ctx, plan, "solve_again", "time_limit"):
+        study = portfolio.verify
+    return deliver(partial(study, plan), Target("verify", plan, as_json=as_json, full=full))
+
+
+@command("simulate 10MW.plan.json --replications 100")
+def simulate(
+    ctx: typer.Context,
+    plan: Annotated[
+        Path, _argument("Plan (PROBLEM.plan.json), problem file or workbook.", metavar="PLAN")
+    ],
+    failures: Annotated[
+        str,
+        _option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
+    ] = "exponential",
+    time_format: TimeFormat = None,
+    scaled: Annotated[bool, _option("Scale the file's times to the plan's.", "--scaled")] = False,
+    interval: Annotated[Text, _option("Checkpoint interval.", metavar="TIME")] = None,
+    replications: Annotated[int, _option("Number of runs.")] = 1000,
+    length: Annotated[str, _option("Length of each run.", metavar="TIME")] = "1 year",
+    seed: Annotated[int, _option("Seed of the runs.")] = 1,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> int:
+    """Simulate a plan's job failure by failure: goodput against the predicted, lost time by cause.
+
+    Other checkpoint intervals are tried under the same failures.
+    """
+    law, _, column = failures.partition("=")
+    study: Study = partial(library.simulate, failures=law, column=column or None)
+    study = partial(study, time_format=time_format, scaled=scaled, interval=interval)
+    if _portfolio(ctx, plan, "failures", "scaled", "time_format", "interval", "output"):
+        study = portfolio.simulate
+    target = Target("simulate", plan, None, output, as_json, full, quiet, "runs")
+    study = partial(study, plan, replications=replications, length=length, seed=seed)
+    return deliver(study, target)
 
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
 def characterize(
-    traces: Annotated[list[Path], _argument("Traces: CSV, Excel, JSON (objects) or Parquet.")],
+    traces: Annotated[
+        list[Path], _argument("Traces: CSV, Excel, JSON (objects) or Parquet.", metavar="TRACE")
+    ],
     time: Annotated[Text, _column("Column of times; DATE+TIME for two columns.")] = None,
     write: Annotated[Text, _column("Column of writes.")] = None,
     read: Annotated[Text, _column("Column of reads.")] = None,
@@ -529,42 +572,9 @@ def characterize(
     return deliver(partial(found, jobs=jobs, output=output), target)
 
 
-@command("simulate 10MW.plan.json --replications 100")
-def simulate(
-    ctx: typer.Context,
-    plan: Annotated[Path, _argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
-    failures: Annotated[
-        str,
-        _option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
-    ] = "exponential",
-    time_format: TimeFormat = None,
-    scaled: Annotated[bool, _option("Scale the file's times to the plan's.", "--scaled")] = False,
-    interval: Annotated[Text, _option("Checkpoint interval.", metavar="TIME")] = None,
-    replications: Annotated[int, _option("Number of runs.")] = 1000,
-    length: Annotated[str, _option("Length of each run.", metavar="TIME")] = "1 year",
-    seed: Annotated[int, _option("Seed of the runs.")] = 1,
-    output: StudyOutput = None,
-    as_json: AsJson = False,
-    full: Full = False,
-    quiet: Quiet = False,
-) -> int:
-    """Simulate a plan's job failure by failure: goodput against the predicted, lost time by cause.
-
-    Other checkpoint intervals are tried under the same failures.
-    """
-    law, _, column = failures.partition("=")
-    study: Study = partial(library.simulate, failures=law, column=column or None)
-    study = partial(study, time_format=time_format, scaled=scaled, interval=interval)
-    if _portfolio(ctx, plan, "failures", "scaled", "time_format", "interval", "output"):
-        study = portfolio.simulate
-    target = Target("simulate", plan, None, output, as_json, full, quiet, "runs")
-    study = partial(study, plan, replications=replications, length=length, seed=seed)
-    return deliver(study, target)
-
-
 @command("quote import acme.xlsx --vendor ACME", quotes, "import")
 def quote_import(
-    file: Annotated[Path, _argument("The vendor's file: .xlsx or .csv.")],
+    file: Annotated[Path, _argument("The vendor's file: .xlsx or .csv.", metavar="FILE")],
     vendor: Annotated[str, _option("Name of the vendor.", show_default=False)],
     map_: Annotated[Path | None, _option("Layout, a .map.yaml.", "--map", metavar="FILE")] = None,
     problem: Annotated[Path | None, _option("Problem whose catalogs apply.")] = None,
@@ -606,7 +616,9 @@ def quote_rfq(
 
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
-    files: Annotated[list[Path], _argument("Problem file, then bids: .xlsx or .csv.")],
+    files: Annotated[
+        list[Path], _argument("Problem file, then bids: .xlsx or .csv.", metavar="PROBLEM BID")
+    ],
     vendor: Annotated[Texts, _option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, _option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
     date: Annotated[
@@ -688,7 +700,7 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _report_interruption() -> int:
     interrupt_handled()
-    from planner.atomic_files import put_in_place
+    from planner.files import put_in_place
 
     written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"

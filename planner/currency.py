@@ -1,8 +1,8 @@
 """Currencies, amounts in them, and texts with a currency code that are read as USD.
 
-Everything is computed in USD, and every field named ``usd`` of a plan or a record holds USD. What
-is shown is restated first (`planner.report.edition`): its amounts are then `Money`, which knows
-its currency. A bare number is an amount of USD.
+Everything is computed in USD, and every field named ``usd`` of a plan or a record holds USD. Before
+a result is shown, `planner.report.edition.in_currency` makes its amounts `Money`, which knows its
+currency. A bare number is an amount of USD.
 """
 
 from __future__ import annotations

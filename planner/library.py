@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
 from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
+from planner.files import write_all
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
@@ -187,8 +187,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.workbook import write
 
     target, request = Path(path), request_of(plan)
-    model = request.models.get(request.path)
-    opened = open_plan(request.path, model if isinstance(model, Plan) else None)
+    opened = open_plan(request.path, request.models.get(request.path))
     stream = io.BytesIO()
     created = datetime.combine(today(), time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())
@@ -275,7 +274,7 @@ def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Sol
     from planner.analysis.tornado import study
 
     request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    return study(request.inputs, texts, request.each(), by=0.2, progress=request.progress)
+    return study(request.inputs, texts, request.each(), progress=request.progress)
 
 
 def uncertain(
@@ -486,7 +485,7 @@ def request_of(
     for path in taken:
         require_single(path)
     paths, models = list[Path](), dict[Path, Inputs | Plan]()
-    for source in sources:
+    for number, source in enumerate(sources, start=1):
         if isinstance(source, (str, os.PathLike)):
             paths.append(Path(source))
             continue
@@ -496,26 +495,30 @@ def request_of(
         else:
             model = inputs = load(source, settings=settings, scenario=scenario)
             name, suffix = inputs.problem_file or inputs.problem.name, ".yaml"
-        numbers = ("", *(f" ({number})" for number in range(2, len(sources) + 2)))
-        named = (Path(f"{Path(name).stem}{number}{suffix}") for number in numbers)
-        paths.append(next(each for each in named if each not in {*taken, *models}))
-        models[paths[-1]] = model
-    in_files, dask = bool(taken), str(workers) if "://" in str(workers) else None
+        path = Path(f"{Path(name).stem}{suffix}")
+        if path in {*taken, *models}:
+            path = Path(f"{Path(name).stem} ({number}){suffix}")
+        paths.append(path)
+        models[path] = model
+    dask = str(workers) if "://" in str(workers) else None
     try:
         jobs = 0 if dask else int(workers)
     except ValueError:
         fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
         message = f"--workers '{str(workers)[:80]}' is no number"
         raise InputError(Finding("option", message, fix=fix)) from None
+    solving = api.Options(
+        solver=one_of("--solver", solver, SOLVERS),
+        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
+        jobs=whole("--workers", jobs, 0),
+        dask=dask,
+    )
     return Request(
         tuple(paths),
-        as_texts(settings) if in_files else (),
-        scenario if in_files else None,
+        as_texts(settings) if taken else (),
+        scenario if taken else None,
         None if gap is None else share("--gap", gap),
-        None if time_limit is None else seconds("--time-limit", time_limit),
-        one_of("--solver", solver, SOLVERS),
-        whole("--workers", jobs, 0),
-        dask,
+        solving,
         progress,
         models=models,
     )
@@ -552,15 +555,13 @@ def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
         raise InputError(Finding("set", f"'{clip(str(settings))}' is one value", fix=fix))
     if not isinstance(settings, Mapping):
         return tuple(settings)
-    return tuple(f"{path}={_text(value, joined)}" for path, value in settings.items())
-
-
-def _text(value: object, joined: bool) -> str:
-    if isinstance(value, str):
-        return value
-    if joined and isinstance(value, Iterable):
-        return ",".join(map(str, value))
-    return _as_json(value)
+    texts = []
+    for path, value in settings.items():
+        text = value if isinstance(value, str) else _as_json(value)
+        if joined and isinstance(value, Iterable) and not isinstance(value, str):
+            text = ",".join(map(str, value))
+        texts.append(f"{path}={text}")
+    return tuple(texts)
 
 
 def _as_json(value: object) -> str:

@@ -21,7 +21,7 @@ Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"
 COUNTED = 1e-9
 TIMED = 1e-7
 """Tolerated excess over a limit, as a share: of sums of the bill, and of results of logarithms."""
-COUNTED_IN = frozenset({"racks", "units", "GPUs", "systems", "families"})
+COUNTED_IN = frozenset({"racks", "units", "GPUs", "systems", "families", "ports"})
 """Units of limits in whole numbers."""
 MILLION = 1e6
 """Money in the model is in millions of USD, so that its numbers are of the size solvers like."""
@@ -99,7 +99,7 @@ _UNITS = {
     **dict.fromkeys(("working", "purchased", "quantity"), "units"),
     **dict.fromkeys(("stall_and_drain_s", "local_stall_and_drain_s"), "s"),
     **{"local_restart_and_drain_s": "s", "room_tb": "TB"},
-    **{"idle": "systems", "share": "share", "gpu_types": "types"},
+    **{"idle": "systems", "share": "share", "gpu_types": "types", "endpoints": "ports"},
 }
 """Units of figures that are of one line, one level or one moment, and in no table of figures."""
 _INTERVAL = "~checkpoint.interval"
@@ -160,6 +160,7 @@ _ROWS: tuple[tuple[Group, str, str, Literal["<=", ">="], str, *tuple[str, ...]],
     ("count", "items.*.max", "quantity", "<=", "items.*.max", "* at most"),
     ("count", "items.*.installed", "quantity", ">=", "items.*.installed", "* installed"),
     ("count", "family_max_units.*", "working", "<=", "", "maximum units in one * system"),
+    ("count", "fabric.*", "endpoints", "<=", "", "ports of the largest * fabric"),
 )
 """Group, name, figure, sense, path (``~``: of the job), label where not that of the figure."""
 

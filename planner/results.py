@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 
-from planner import atomic_files
+from planner import files
 from planner.analysis.request import one_of, stem_of
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError
+from planner.files import write_all
 from planner.loader.prices import today
 from planner.report.blocks import Block, Heading
-from planner.report.edition import Audience, for_audience, restated, restated_columns
+from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.screen import show
 from planner.report.views import plan as plan_view
 from planner.report.words import clean, listed
@@ -201,24 +201,22 @@ def as_json(record: Any) -> str:
     return json.dumps(asdict(record), indent=2, ensure_ascii=False)
 
 
-def _in_currency(record: Any, rows: int | None = None) -> tuple[Any, dict[str, Any]]:
-    """A record with its amounts as money of its currency, and the rows that a sweep's view takes.
-
-    Args:
-        rows: most rows.
-    """
-    stated = restated(record) if isinstance(record, Record) else record
+def _shown(record: Any, rows: int | None = None) -> tuple[Any, dict[str, Any]]:
+    """A record with amounts in its currency, and the rows of a sweep, at most some."""
+    shown = in_currency(record) if isinstance(record, Record) else record
     if not isinstance(record, Sweep):
-        return stated, {}
-    table: Mapping[str, Sequence[Any]] = getattr(record, "table", {})
-    columns = {name: values[:rows] for name, values in table.items()}
-    return stated, {"rows": restated_columns(record.columns, columns, record.shown_in)}
+        return shown, {}
+    units = {column.name: column.unit for column in record.columns}
+    table = {name: values[:rows] for name, values in getattr(record, "table", {}).items()}
+    for name in (name for name in table if "USD" in units.get(name, "")):
+        table[name] = in_currency(tuple(table[name]), record.shown_in, paid=True)
+    return shown, {"rows": table}
 
 
 def blocks_of(record: Any, rows: int | None = None, **options: Any) -> list[Block]:
     """A record as blocks; of a sweep the first rows."""
-    stated, beside = _in_currency(record, rows)
-    return view_of(record).blocks(stated, **beside, **options)
+    shown, beside = _shown(record, rows)
+    return view_of(record).blocks(shown, **beside, **options)
 
 
 def charts_of(record: Any, rows: int | None = None) -> list[Any]:
@@ -226,8 +224,8 @@ def charts_of(record: Any, rows: int | None = None) -> list[Any]:
     charts = view_of(record).charts
     if charts is None:
         return []
-    stated, beside = _in_currency(record, rows)
-    return list(charts(stated, **beside))
+    shown, beside = _shown(record, rows)
+    return list(charts(shown, **beside))
 
 
 def text(
@@ -252,14 +250,14 @@ def html(result: Any) -> str:
 
     if isinstance(result, Plan):
         title = plan_view.headline(result)
-        blocks = [each for _, _, part in plan_sections(restated(result)) for each in part]
+        blocks = [each for _, _, part in plan_sections(in_currency(result)) for each in part]
     else:
         blocks = blocks_of(result)
         title = next((each.text for each in blocks if isinstance(each, Heading)), "")
         blocks = [each for each in blocks if not isinstance(each, Heading)]
     found = [f"<h3>{escape(clean(title, limit=None))}</h3>", fragment(blocks)]
     for chart in charts_of(result):
-        if chart.panels:
+        if chart.panel:
             from planner.report.picture import png
 
             data = base64.b64encode(png(chart)).decode()
@@ -373,7 +371,7 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
         StoppedError: interrupted; the results until then are printed and written.
     """
     stopped: StoppedError | None = None
-    before = len(atomic_files.put_in_place)
+    before = len(files.put_in_place)
     with show_progress(target.command, target.counts, quiet=target.quiet) as progress:
         try:
             found = study(progress=progress)
@@ -392,7 +390,7 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
         for record in records:
             shown = text(record, full=target.full, styled=styled, parts=target.parts)
             say(shown, styled=styled)
-    written = atomic_files.put_in_place[before:]
+    written = files.put_in_place[before:]
     if written and not target.quiet:
         say(f"wrote {list_files(written)}", err=True)
     if stopped is not None:
@@ -450,9 +448,9 @@ def _sweep_files(record: Any, file: Callable[[str], Path]) -> dict[Path, bytes]:
 
     tables = file("sweep.parquet"), file("sweep.csv")
     write_rows(*tables, record.columns, record.types, record.table)
-    stated, beside = _in_currency(record, MOST_ROWS)
+    shown, beside = _shown(record, MOST_ROWS)
     try:
-        return {file("sweep.html"): page(stated, beside["rows"], record.start)}
+        return {file("sweep.html"): page(shown, beside["rows"], record.start)}
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return {}
@@ -463,7 +461,7 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     from planner.report.picture import png
 
     found = {}
-    for chart in (each for each in charts if each.panels):
+    for chart in (each for each in charts if each.panel):
         own = "" if f".{chart.name}" in stem.name else f".{chart.name}"
         found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
     return found
@@ -476,8 +474,8 @@ def _add_sheets(record: Any, book: Book) -> None:
     name = view_of(record).name.capitalize()
     tables.add(book, name, blocks_of(record, MOST_ROWS))
     if isinstance(record, Sweep):
-        stated, beside = _in_currency(record, MOST_ROWS)
-        rows = tables.sweep_table(stated, beside["rows"])
+        shown, beside = _shown(record, MOST_ROWS)
+        rows = tables.sweep_table(shown, beside["rows"])
         tables.add(book, f"{name} data", (Heading("Every scenario"), rows))
 
 

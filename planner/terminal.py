@@ -11,11 +11,10 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, RLock, Thread
 from types import FrameType
+from typing import Any
 
 import typer
 
@@ -29,8 +28,6 @@ _JSON = ("{", "[")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 _columns = STANDARD
-_passing = ""
-_LOCK = RLock()
 
 
 class OutputError(PlannerError):
@@ -66,7 +63,6 @@ def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) 
         OutputError: standard output cannot be written.
         BrokenPipeError: its reader has left.
     """
-    show("")
     try:
         typer.echo(text if styled else harmless(text), err=err, nl=nl)
     except OSError as error:
@@ -77,25 +73,6 @@ def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) 
         discard()
         reason = (error.strerror or str(error)).lower()
         raise OutputError(f"cannot write the output: {reason}") from None
-
-
-def show(line: str) -> None:
-    """Show a passing line on the terminal of standard error until the next output.
-
-    Args:
-        line: replaces the passing line; empty for none.
-    """
-    global _passing
-    with _LOCK:
-        if not line and not _passing:
-            return
-        try:
-            columns = os.get_terminal_size(sys.stderr.fileno()).columns or STANDARD
-            sys.stderr.write(f"\r\x1b[K{harmless(line)[: columns - 1]}")
-            sys.stderr.flush()
-        except (OSError, ValueError):  # the terminal has gone
-            pass
-        _passing = line
 
 
 def coloured() -> bool:
@@ -127,8 +104,6 @@ Progress = Callable[[int, int], None]
 """Called with the numbers of parts done and of all parts."""
 
 _AGAIN_S = 1.0
-AFTER_S, EVERY_S = 1.0, 0.25
-"""Seconds until progress is shown, and between its updates."""
 
 
 def catch_interrupts() -> None:
@@ -154,10 +129,9 @@ def ignore(_: int, __: int) -> None:
 
 @contextmanager
 def show_progress(command: str, counts: str = "", *, quiet: bool = False) -> Iterator[Progress]:
-    """Show the progress of a command on a terminal, once it has run for a second.
+    """Show a line on a terminal while a command runs: parts done, time passed, time left.
 
-    Yields the callback that takes the numbers of parts done and of all parts. Until it is called
-    the boxes of the search are counted.
+    Yields the callback that takes the numbers of parts done and of all parts.
 
     Args:
         command: its name.
@@ -167,47 +141,17 @@ def show_progress(command: str, counts: str = "", *, quiet: bool = False) -> Ite
     if quiet or not sys.stderr.isatty():
         yield ignore
         return
-    begun, over, parts = time.monotonic(), Event(), [0, 0]
-    shown = [-EVERY_S]
+    from rich.console import Console
+    from rich.progress import Progress as Line
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    def update() -> None:
-        passed_s = time.monotonic() - begun
-        if passed_s >= AFTER_S and passed_s - shown[0] >= EVERY_S:
-            shown[0] = passed_s
-            show(progress_line(command, counts, parts[0], parts[1], passed_s))
+    columns = TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn()
+    plain: Any = {"redirect_stdout": False, "redirect_stderr": False, "transient": True}
+    with Line(*columns, console=Console(stderr=True), **plain) as line:
+        task = line.add_task(command, total=None)
 
-    def count(done: int, asked: int) -> None:
-        parts[:] = done, asked
-        update()
+        def count(done: int, asked: int) -> None:
+            text = f"{command}: {done:,} of {asked:,} {counts}"
+            line.update(task, description=text, completed=done, total=asked)
 
-    def follow_clock() -> None:
-        while not over.wait(EVERY_S or 1.0):
-            update()
-
-    thread = Thread(target=follow_clock, daemon=True)
-    thread.start()
-    try:
         yield count
-    finally:
-        over.set()
-        thread.join()
-        show("")
-
-
-def progress_line(command: str, counts: str, done: int, asked: int, passed_s: float) -> str:
-    """The progress of a command: parts done, time passed, time left."""
-    if not asked:
-        effort = sys.modules.get("planner.optimizer.search")  # not imported for that
-        boxes = 0 if effort is None else int(effort.Effort.boxes)
-        return f"{command}: {boxes:,} boxes, {_clock(passed_s)}" if boxes else command
-    line = f"{command}: {done:,} of {asked:,} {counts}, {_clock(passed_s)}"
-    if 0 < done < asked:
-        line += f", about {_clock(passed_s * (asked - done) / done)} left"
-    return line
-
-
-def _clock(seconds: float) -> str:
-    """A time as 0:07, 12:30, 1:02:03."""
-    whole = int(seconds)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"

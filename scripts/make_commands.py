@@ -84,7 +84,7 @@ def _default(parameter: Any) -> str:
 
 
 def _row(command: Any, parameter: Any) -> str:
-    name = parameter.name.upper() if is_argument(parameter) else ", ".join(parameter.opts)
+    name = parameter.metavar if is_argument(parameter) else ", ".join(parameter.opts)
     takes = not is_argument(parameter) and not parameter.is_flag
     placeholder = f" {parameter.metavar or 'VALUE'}" if takes else ""
     words = [(parameter.help or "").replace("|", "\\|")]
@@ -92,6 +92,7 @@ def _row(command: Any, parameter: Any) -> str:
         words.append(f"One of {choices}.")
     if default := _default(parameter):
         words.append(f"Default: {default}.")
+    name = name.replace("|", "\\|")
     return f"| `{name}{placeholder}` | {' '.join(words)} |"
 
 
@@ -99,7 +100,7 @@ def _usage(name: str, command: Any) -> str:
     words = ["planner", name]
     for parameter in command.params:
         if is_argument(parameter):
-            text = parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
+            text = parameter.metavar + ("..." if parameter.nargs == -1 else "")
             words.append(text if parameter.required else f"[{text}]")
     return " ".join([*words, "[OPTIONS]"] if options(command) else words)
 

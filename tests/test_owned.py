@@ -74,7 +74,7 @@ def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:
     plan = solved(request)
     assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (4, 2)
     assert plan.fabrics[0].endpoints == 4
-    assert plan.idle[0].reason == "gpus.max of the job 'train' is 16"
+    assert line(plan, "gpu").notes[0] == "2 owned, idle: gpus.max of the job 'train' is 16"
 
 
 @pytest.mark.parametrize("key", ["fixed", "max"])

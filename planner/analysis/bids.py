@@ -90,9 +90,7 @@ def evaluate(
     scores = {key: score(each.plan, inputs) for key, each in plans.items() if each.plan}
     order = order_scores(inputs, list(scores.values()))
     ranks = {list(scores)[at]: rank for rank, at in enumerate(order, 1)}
-    mix, remark = None, "no bid can be evaluated"
-    if plans:
-        mix, remark = best_mix(inputs, options, [o for o in offers if not o.open])
+    mix, remark = best_mix(inputs, options, [offer for offer in offers if not offer.open])
     return Bids(
         **head_of(inputs, options.gap),
         measure=measure_of(inputs),
@@ -205,16 +203,13 @@ def _planned(
 
 
 def _needed(found: Infeasibility) -> str:
-    """Values of limits, other than counts of items, with which there would be a plan."""
-    both = found.combined.steps if found.combined is not None else ()
+    """Values of limits, other than counts of items, each of which alone would give a plan."""
     steps = [
         f"{step.label} {step.from_text}, {step.to_text} needed"
-        for step in found.changes or both
+        for step in found.changes
         if step.value is not None and not step.path.startswith("items.")
     ]
-    if not steps or (not found.changes and len(steps) < len(both)):
-        return found.summary
-    return (", or " if found.changes else ", and ").join(steps)
+    return ", or ".join(steps) or found.summary
 
 
 # Measure and ranks
@@ -330,11 +325,12 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
         return found
     open_ = (planned.why,) if planned.why else ()
     update: dict[str, Any] = {"against": planned.against, "open": open_, "rank": rank}
-    if planned.plan is not None or planned.against:
-        update["state"] = "meets" if planned.plan is not None else "breaks"
+    if planned.against:
+        update["state"] = "breaks"
     if planned.plan is not None:
         lacks = tuple(lacks_of(inputs, planned))
         update |= {
+            "state": "meets",
             "measured": score(planned.plan, inputs).value,
             "figures": _figures(planned.plan),
             "charges": tuple(charge for _, charge in planned.charges),
@@ -379,58 +375,54 @@ def lacks_of(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
 # The best mix
 
 
-class Choice(NamedTuple):
-    """An award to plan: the bids, and the owner of each lot."""
-
-    bids: tuple[Offer, ...]
-    owners: Mapping[str, Offer]
-
-
 def best_mix(inputs: Inputs, options: Options, offers: Sequence[Offer]) -> tuple[Mix | None, str]:
     """The best award of lots, or the reason why there is none."""
-    found: list[tuple[Choice, Planned]] = []
-    choices = list[Choice]()
+    if not offers:
+        return None, "no bid can be evaluated"
     for book in (False, True):  # a lot may have to be bought at the book's prices
         having: list[list[Offer | None]] = []
         for lot in LOTS:
             bidders: list[Offer | None] = [offer for offer in offers if offer.lot(lot)]
             having.append([*bidders, None] if book or not bidders else bidders)
-        choices = []
-        for pair in product(*having):
-            owners = {lot: each for lot, each in zip(LOTS, pair, strict=True) if each is not None}
-            if owners:
-                bids = tuple(each for each in offers if each in owners.values())
-                choices.append(Choice(bids, owners))
-        plans = [plan_offers(inputs, options, *each, whole=False) for each in choices]
-        found = [pair for pair in zip(choices, plans, strict=True) if pair[1].plan is not None]
+        awards = [dict(zip(LOTS, owners, strict=True)) for owners in product(*having)]
+        choices = [{lot: o for lot, o in award.items() if o is not None} for award in awards]
+        plans = [
+            (owners, plan_offers(inputs, options, _sellers(owners, offers), owners, whole=False))
+            for owners in choices
+            if owners
+        ]
+        found = [(owners, each, each.plan) for owners, each in plans if each.plan is not None]
         if found:
             break
     else:
-        return None, f"none of {len(choices)} awards of lots meets every limit"
-    scores = [score(planned.plan, inputs) for _, planned in found]
+        return None, f"none of {len(plans)} awards of lots meets every limit"
+    scores = [score(plan, inputs) for *_, plan in found]
     at = order_scores(inputs, scores)[0]
-    choice, plan = found[at][0], found[at][1].plan
-    assert plan is not None
+    owners, _, plan = found[at]
+    bids = _sellers(owners, offers)
     return Mix(
-        awards=tuple(_awards(choice, plan)),
-        bids=tuple(offer.key for offer in choice.bids),
+        awards=tuple(_awards(owners, bids, plan)),
+        bids=tuple(offer.key for offer in bids),
         measured=scores[at].value,
-        proven=all(each.proven for each in plans),
+        proven=all(each.proven for _, each in plans),
         figures=_figures(plan),
-        tried=len(choices),
+        tried=len(plans),
     ), ""
 
 
-def _awards(choice: Choice, plan: Plan) -> Iterator[Award]:
+def _sellers(owners: Mapping[str, Offer], offers: Sequence[Offer]) -> list[Offer]:
+    return [offer for offer in offers if offer in owners.values()]
+
+
+def _awards(owners: Mapping[str, Offer], bids: Sequence[Offer], plan: Plan) -> Iterator[Award]:
     """Yield an award for each lot and one for all else, with its bids and purchased units."""
     lines = _bought(plan)
     for lot in LOTS:
         counts = {line.sku: line.purchased for line in lines if line.category == lot}
-        owner = choice.owners.get(lot)
-        yield Award(lot=lot, bids=() if owner is None else (owner.key,), counts=counts)
+        yield Award(lot=lot, bids=(owners[lot].key,) if lot in owners else (), counts=counts)
     sellers = {
         line.sku: offer.key
-        for offer in choice.bids
+        for offer in bids
         for line in lines
         if line.category not in LOTS and line.sku in offer.products
         if line.price is not None and line.price.book == offer.title

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -16,6 +17,7 @@ from planner.analysis.variants import (
     error_text,
     no_worse,
     others,
+    proof_of,
     value_of,
 )
 from planner.analysis.verification import read_plan
@@ -26,9 +28,8 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
 from planner.loader.places import checked
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, share
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import edition
@@ -57,7 +58,6 @@ from planner.terminal import Progress, ignore
 from planner.verifier import verify
 from planner.workbook.audit import audit
 
-Models = Mapping[Path, Inputs | Plan]
 Read = tuple[Side, Plan]
 """A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
@@ -91,7 +91,7 @@ def read_sides(request: Request, options: Options) -> list[Read]:
         InputError: a file cannot be read, or settings change files of which none is a problem.
     """
     models, settings, scenario = request.models, request.settings, request.scenario
-    kinds = [_kind(path, models) for path in request.paths]
+    kinds = [_kind(path, path in models) for path in request.paths]
     if "problem" not in kinds and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file"))
@@ -105,8 +105,7 @@ def read_sides(request: Request, options: Options) -> list[Read]:
                 model = load(path, settings=settings, scenario=scenario)
             plan = solve_with(model, options)
         else:
-            plan = read_plan(path, model if isinstance(model, Plan) else None)
-        known = {"message": plan.message, "status": plan.status} | more
+            plan = read_plan(path, model)
         side = Side(
             key=key,
             source=str(path),
@@ -114,24 +113,21 @@ def read_sides(request: Request, options: Options) -> list[Read]:
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
             verdict=tuple(each.text for each in plan.verdict),
-            **known,
+            **{"message": plan.message, "status": plan.status} | more,
         )
         found.append((side, plan))
     return found
 
 
-def _kind(path: Path, models: Models) -> SideKind:
+def _kind(path: Path, in_memory: bool) -> SideKind:
     """Kind of a file by its name, refused before anything is solved."""
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
-        message = f"a file named '{path.suffix}' holds no plan"
-        if not path.suffix:
-            message = "its name does not say what it holds"
+        message = f"a file named '{path.suffix or path.name}' holds no plan"
         raise InputError(Finding("file-kind", message, str(path), fix=_TAKES))
-    try:
-        there = path in models or path.exists()
-    except (OSError, ValueError):  # a name that no file can have
-        there = False
+    there = in_memory
+    with suppress(OSError, ValueError):  # a name that no file can have
+        there = there or path.exists()
     if not there:
         raise InputError(Finding("not-found", "there is no such file", str(path)))
     return kind
@@ -148,14 +144,15 @@ def _workbook(path: Path, options: Options) -> tuple[Plan, dict[str, Any]]:
     for edit in found.edits:
         before, after = (write_in(money, each, edit.unit) for each in (edit.before, edit.after))
         edits.append(f"{edit.label}: {after} instead of {before}")
+    more = {"message": found.reason, "edits": tuple(edits)}
     if found.edited is not None:
         broken = tuple(breach.label for breach in found.breaches)
         plan = found.edited if edits else found.solved
-        return plan, {"message": None, "edits": tuple(edits), "broken": broken}
+        return plan, {**more, "message": None, "broken": broken}
     goal = found.solved.objective.model_copy(update={"value": None, "bound": None, "gap": None})
     parts = {"lines": (), "totals": None, "jobs": (), "limits": (), "assumptions": ()}
-    plan = found.solved.model_copy(update={**parts, "status": "infeasible", "objective": goal})
-    return plan, {"message": found.reason, "edits": tuple(edits)}
+    update = {**parts, "status": "infeasible", "objective": goal}
+    return found.solved.model_copy(update=update), more
 
 
 # The comparison; a side without a plan does not count as different
@@ -164,7 +161,7 @@ Scalar = float | str | None
 Facts = dict[str, tuple[str, str, Scalar]]
 """Label, unit and value of figures and inputs, by name."""
 _SAME = 1e-9
-"""Relative difference under which two numbers are the same: the noise of sums."""
+"""Relative difference of two numbers that are the same."""
 
 
 def compare(sides: Sequence[Read]) -> Comparison:
@@ -190,45 +187,48 @@ def _rows(facts: Sequence[Facts], plans: Sequence[Plan]) -> Iterator[FigureRow]:
         known = [v for v, p in zip(values, plans, strict=True) if p.jobs or v is not None]
         of_product = any(part in products for part in name.split(".")[1:2])
         if any(v is not None for v in values) and not (of_product and None in known):
-            equal = all(_are_same(known[0], value) for value in known)
+            equal = _all_same(known)
             yield FigureRow(name=name, label=label, unit=unit, series=_series(values), equal=equal)
 
 
 def _series(values: Sequence[Scalar]) -> Series:
     """Values with the excess of each over the first."""
-    first = values[0]
+    first, changes = values[0], list[float | None]()
+    for value in values:
+        numbers = isinstance(first, (int, float)) and isinstance(value, (int, float))
+        same = numbers and _all_same((first, value))
+        changes.append(0.0 if same else value - first if numbers else None)  # type: ignore[operator]
+    return Series(values=tuple(values), changes=tuple(changes))
 
-    def change(value: Scalar) -> float | None:
+
+def _all_same(values: Sequence[Scalar]) -> bool:
+    """True if all values are the first; numbers but for the noise of sums."""
+    for value in values[1:]:
+        first = values[0]
         if isinstance(first, (int, float)) and isinstance(value, (int, float)):
-            return 0.0 if _are_same(first, value) else value - first
-        return None
-
-    return Series(values=tuple(values), changes=tuple(map(change, values)))
-
-
-def _are_same(first: Scalar, value: Scalar) -> bool:
-    if isinstance(first, (int, float)) and isinstance(value, (int, float)):
-        return abs(value - first) <= _SAME * max(abs(first), abs(value))
-    return first == value
+            if abs(value - first) > _SAME * max(abs(first), abs(value)):
+                return False
+        elif first != value:
+            return False
+    return True
 
 
 def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
     """Yield every product that a bill holds, in the order of the bill's sections."""
     bills = [edition.own_lines(plan) for plan in plans]
+    at = [place for place, plan in enumerate(plans) if plan.jobs]
     known: dict[str, Line] = {}
     for line in (line for bill in bills for line in bill):
         known.setdefault(line.sku, line)
     order = get_args(Section)
     for line in sorted(known.values(), key=lambda line: order.index(line.section)):
-        counts, spent = list[Scalar](), list[Scalar]()
-        for plan, bill in zip(plans, bills, strict=True):
-            same = [each for each in bill if each.sku == line.sku]
+        counts, spent = list[Scalar]([None] * len(plans)), list[Scalar]([None] * len(plans))
+        for place in at:
+            same = [each for each in bills[place] if each.sku == line.sku]
             paid = [each.extended_net_usd for each in same]
-            usd = None if None in paid else sum(each or 0.0 for each in paid)
-            counts.append(sum(each.quantity for each in same) if plan.jobs else None)
-            spent.append(usd if plan.jobs else None)
-        at = [place for place, plan in enumerate(plans) if plan.jobs]
-        equal = all(_are_same(some[at[0]], some[n]) for some in (counts, spent) for n in at)
+            counts[place] = sum(each.quantity for each in same)
+            spent[place] = None if None in paid else sum(each or 0.0 for each in paid)
+        equal = all(_all_same([some[place] for place in at]) for some in (counts, spent))
         named = {"sku": line.sku, "section": line.section, "product": product(line)}
         yield LineRow(**named, equal=equal, quantity=_series(counts), capex_usd=_series(spent))
 
@@ -236,25 +236,15 @@ def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
 def _limit_rows(plans: Sequence[Plan]) -> Iterator[LimitRow]:
     """Yield every limit that a plan has."""
     reports = [{limit.name: limit for limit in plan.limits} for plan in plans]
+    same = ("value", "limit", "binding")
     for name in dict.fromkeys(name for each in reports for name in each):
         found = [each.get(name) for each in reports]
         limit = next(each for each in found if each is not None)
-        same = ("value", "limit", "binding")
         sides = [r and LimitSide(**{part: getattr(r, part) for part in same}) for r in found]
         there = [side for side, plan in zip(sides, plans, strict=True) if plan.jobs]
-        alike = None not in there and all(
-            _are_same(getattr(there[0], part), getattr(side, part))
-            for side in there
-            for part in same
-        )
-        yield LimitRow(
-            name=name,
-            label=limit.label,
-            unit=limit.unit,
-            sense=limit.sense,
-            sides=tuple(sides),
-            equal=alike,
-        )
+        alike = all(_all_same([getattr(side, part, None) for side in there]) for part in same)
+        shown = {part: getattr(limit, part) for part in ("name", "label", "unit", "sense")}
+        yield LimitRow(**shown, sides=tuple(sides), equal=alike)
 
 
 # Compared figures
@@ -304,12 +294,8 @@ def _figures(plan: Plan) -> Facts:
     totals, job = plan.totals, plan.jobs[0] if plan.jobs else None
     losses: Facts = {}
     for name in Loss.model_fields:
-        figure = FIGURES[f"loss.{name}"]
-        losses[figure.name] = (
-            f"lost to {figure.label}",
-            figure.unit,
-            job.losses.get(name) if job else None,
-        )
+        figure, lost = FIGURES[f"loss.{name}"], job.losses.get(name) if job else None
+        losses[figure.name] = f"lost to {figure.label}", figure.unit, lost
     found = _fields(totals, "gpus") | _fields(job, "gpus_used") | _fields(totals, _TOTALS)
     return found | _fields(job, _RUN) | losses | _fields(totals, _MONEY)
 
@@ -325,13 +311,12 @@ def _inputs(plan: Plan) -> Facts:
         "price_books": ("price books", "", ", ".join(made.price_books)),
         "objective": ("objective", "", f"{goal.sense} {goal.name.replace('_', ' ')}"),
     }
+    limits = {each.name: each.limit for each in plan.limits}
     for name, figure in _LIMITS.items():
         label, unit = f"{FIGURES[figure].label}, at most", FIGURES[figure].unit
-        limit = next((each.limit for each in plan.limits if each.name == name), None)
-        found[f"site.{figure.replace(name, f'{name}_limit')}"] = label, unit, limit
+        found[f"site.{figure.replace(name, f'{name}_limit')}"] = label, unit, limits.get(name)
     found |= _fields(plan.site, _SITE, "site.")
-    basis = plan.site.energy_basis
-    found["site.energy_basis"] = "energy counted at which draw", "", basis
+    found["site.energy_basis"] = "energy counted at which draw", "", plan.site.energy_basis
     if job is None:
         return found
     found |= {name: (text, "", getattr(job, name)) for name, text in _WORDS.items()}
@@ -340,8 +325,7 @@ def _inputs(plan: Plan) -> Facts:
         if each.name not in _OF_SITE:
             found[f"assumptions.{each.name}"] = each.label, each.unit, each.value
     for line in edition.own_lines(plan):
-        label = f"net price of {product(line)}"
-        found[f"prices.{line.sku}"] = label, "USD", line.unit_net_usd
+        found[f"prices.{line.sku}"] = f"net price of {product(line)}", "USD", line.unit_net_usd
     return found
 
 
@@ -376,16 +360,14 @@ def rules_table(
 
     Args:
         base: the plan of the problem itself.
-        progress: called with the number of rows solved and of all.
     """
     options = options.started()
     asked, rows = tuple(rule_rows(inputs)), list[RuleRow]()
     for place, (name, label, changes) in enumerate(asked):
         progress(place, len(asked))
         settings = tuple(change.setting for change in changes)
-        row = RuleRow(name=name, label=label, own=False, settings=settings)
-        turn = options.turn(len(asked) - place)
-        rows.append(row.model_copy(update=_rule_plan(changes, inputs, base, turn)))
+        found = _rule_plan(changes, inputs, base, options.turn(len(asked) - place))
+        rows.append(RuleRow(name=name, label=label, settings=settings, **{"own": False} | found))
     jobs = [row.plan.jobs[0] for row in rows if row.plan is not None]
     measure = measure_of(base.objective, flops=any(job.useful_pflops is not None for job in jobs))
     values = [None if row.plan is None else _value_in(row.plan, measure) for row in rows]
@@ -406,8 +388,8 @@ def _rule_plan(
     except InputError as error:
         return {"reason": error_text(error)}
     if new.problem == inputs.problem:
-        known = {"own": True, "status": base.status, "reason": base.message}
-        return {**known, "plan": base if base.jobs else None}
+        plan = base if base.jobs else None
+        return {"own": True, "status": base.status, "reason": base.message, "plan": plan}
     best = Variants(new, options).best(ties=True)
     if best.case is None or best.proof is None or best.run is None:
         status = "infeasible" if best.impossible else "no_solution"
@@ -445,10 +427,10 @@ def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
 
 
 def _value_in(plan: Plan, measure: Measure) -> float | None:
-    """Value of a plan in a measure; None where it is not known."""
     if measure.sense == "minimize":
         return plan.objective.value
-    return plan.jobs[0].useful_pflops if measure.unit == "PFLOP/s" else plan.jobs[0].useful_gpus
+    value: float | None = getattr(plan.jobs[0], measure.name)
+    return value
 
 
 # Plans near the best: other storage vendors and GPU types, extremes of money and power
@@ -464,8 +446,6 @@ _EXTREMES = {"least_capex": "cost", "least_tco": "tco", "least_power": "power"}
 FLOOR_MARGIN, FLOOR_NOISE = 2e-7, 1e-9
 """Relative tightening of floors, which plans may miss by less; and how far plans may miss them."""
 UNPROVEN = "the search ended before anything was proven about how good a plan can be"
-Direction = tuple[str, str, tuple[Change, ...]]
-"""Name, vendor or type, and changes."""
 
 
 def alternatives(
@@ -475,7 +455,6 @@ def alternatives(
 
     Args:
         within: how far behind the bound a plan may be, as a share of the objective.
-        progress: called with the numbers of directions searched and of all.
 
     Raises:
         VerificationError: a plan does not agree with its re-computation.
@@ -483,59 +462,61 @@ def alternatives(
     options, case = options.started(), resolve(inputs)
     best = solve_with(inputs, options, search=FOR_THE_PLAN)
     base = Alternatives(**head_of(inputs, options.gap), status=best.status, within=within)
-    if not best.jobs:
-        return base.model_copy(update={"message": best.message})
     variants = Variants(inputs, options)
-    proof = variants.best_of(case, ties=True).proof
+    proof = variants.best_of(case, ties=True).proof if best.jobs else None
     if proof is None or proof.operation is None or proof.bound is None:
-        return base.model_copy(update={"message": UNPROVEN})
+        return base.model_copy(update={"message": UNPROVEN if best.jobs else best.message})
     sign, bound = 1.0 if case.maximise else -1.0, natural(case.objective, proof.bound)
     worst = bound * (1.0 - sign * within)
+    floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
     kept = [(proof.operation, [Way(name="best", label="the best plan")])]
     undecided = list[str]()
 
     def shortfall(run: Run) -> float:
         return max(0.0, sign * (bound - value_of(case, run))) / max(abs(bound), 1e-12)
 
-    directions = list(_directions(inputs, case, proof.operation, worst))
-    for place, (name, detail, changes) in enumerate(directions):
+    directions = list(_directions(inputs, case, proof.operation, floor))
+    for place, (way, changes) in enumerate(directions):
         progress(place, len(directions))
         found = variants.best(changes, ties=True)
         if found.proof is None or found.run is None:
-            undecided += [] if found.impossible else [f"{LABELS[name]} {detail}".strip()]
+            undecided += [] if found.impossible else [f"{way.label} {way.detail}".strip()]
             continue
         # with its near-optimal tolerance a plan may go beyond, without not
         for own in filter(None, (found.run, found.proof.untouched)):
             run = replace(own, units={o.id: own.units.get(o.id, 0) for o in case.offers()})
             if shortfall(run) <= within + FLOOR_NOISE:
-                setting = tuple(change.setting for change in changes)
-                way = Way(name=name, label=LABELS[name], detail=detail, setting=setting)
                 _keep(kept, run, way)
                 break
-    near = tuple(
-        Alternative(
-            ways=tuple(ways),
-            plan=_near_plan(inputs, case, options, proof.bound, within, run) if place else best,
-            value=value_of(case, run),
-            shortfall=shortfall(run),
-        )
-        for place, (run, ways) in enumerate(kept)
-    )
-    update = {"bound": bound, "worst": worst, "alternatives": near, "undecided": tuple(undecided)}
-    return base.model_copy(update=update)
+    near = list[Alternative]()
+    for run, ways in kept:
+        plan, proven = best, proof_of(case, run, proof.bound)
+        if near:  # the share is of the bound, a gap of the value
+            gap = max(proven.gap or 0.0, within / (1.0 - within))
+            plan = assemble(inputs, case, proven, solver=options.solver, gap=gap)
+            verify(inputs, plan)
+        figures = {"value": value_of(case, run), "shortfall": shortfall(run)}
+        near.append(Alternative(ways=tuple(ways), plan=plan, **figures))
+    update = {"bound": bound, "worst": worst, "alternatives": tuple(near)}
+    return base.model_copy(update={**update, "undecided": tuple(undecided)})
 
 
-def _directions(inputs: Inputs, case: Case, held: Run, worst: float) -> Iterator[Direction]:
-    """Yield every direction: other vendors and types alone, then extremes."""
-    for other in others(inputs, case, held.units):
-        yield other.kind, other.label, other.changes
-    floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
+def _directions(
+    inputs: Inputs, case: Case, held: Run, floor: Change
+) -> Iterator[tuple[Way, tuple[Change, ...]]]:
+    """Yield every direction with its changes: other vendors and types alone, then extremes."""
+    found: list[tuple[str, str, tuple[Change, ...]]] = [
+        (each.kind, each.label, each.changes) for each in others(inputs, case, held.units)
+    ]
     for name, objective in _EXTREMES.items():
         if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
             continue
         least = Objective.model_validate({"minimize": objective, "indifference": 0})
         text = f"{{minimize: {objective}{', indifference: 0' if objective == 'power' else ''}}}"
-        yield name, "", (floor, Change("objective", least, text))
+        found.append((name, "", (floor, Change("objective", least, text))))
+    for name, detail, changes in found:
+        setting = tuple(change.setting for change in changes)
+        yield Way(name=name, label=LABELS[name], detail=detail, setting=setting), changes
 
 
 def _keep(kept: list[tuple[Run, list[Way]]], run: Run, way: Way) -> None:
@@ -546,17 +527,3 @@ def _keep(kept: list[tuple[Run, list[Way]]], run: Run, way: Way) -> None:
             ways.append(way)
             return
     kept.append((run, [way]))
-
-
-def _near_plan(
-    inputs: Inputs, case: Case, options: Options, bound: float, within: float, run: Run
-) -> Plan:
-    """A complete plan under the bound of the best, verified."""
-    value = measure(case, case.objective)(run)
-    bound = (max if case.maximise else min)(bound, value)
-    gap = share(case, value, bound)
-    asked = max(gap, within / (1.0 - within))  # of the bound, and a gap is a share of the value
-    proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
-    plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
-    verify(inputs, plan)
-    return plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,6 @@ from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
     Best,
-    Other,
     Variants,
     case_no_worse,
     no_worse,
@@ -77,31 +76,23 @@ def run(
     Raises:
         InputError: the problem or an option is wrong.
     """
-    options = request.running(weights=_weights(weight), keep=tuple(keep))
-    inputs = request.inputs
+    inputs, weights = request.inputs, dict[str, float]()
+    for text in weight:
+        path, _, number = (part.strip() for part in text.partition("="))
+        weights[path] = -1.0
+        with suppress(ValueError):
+            weights[path] = float(number)
+        if not 0.0 < weights[path] < 1e6:
+            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
+            raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
     known = sorted({lever.path for lever in levers(inputs)})
-    named = [("--weight", path) for path, _ in options.weights]
-    for option, path in [*named, *(("--keep", path) for path in keep)]:
+    for option, path in [*(("--weight", each) for each in weights), *(("--keep", p) for p in keep)]:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
             raise InputError(Finding("limit", message, option, fix=fix))
+    options = request.running(weights=tuple(weights.items()), keep=tuple(keep))
     return explain(inputs, options, asked=why_not, progress=request.progress)
-
-
-def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """``path=number`` texts as pairs."""
-    found = []
-    for text in texts:
-        path, _, given = (part.strip() for part in text.partition("="))
-        number = -1.0
-        with suppress(ValueError):
-            number = float(given)
-        if not path or not 0.0 < number < 1e6:
-            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
-            raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
-        found.append((path, number))
-    return tuple(found)
 
 
 def explain(
@@ -117,7 +108,6 @@ def explain(
     Args:
         asked: items whose absence is explained exactly, with their break-even price.
         plan: the best plan, where it is known.
-        progress: called with the numbers of questions answered and of all.
 
     Raises:
         InputError: an asked name is no item.
@@ -144,7 +134,6 @@ def explain(
     return Explanation(plan=plan, why_not=items, undecided=tuple(prober.undecided), **worths)
 
 
-@dataclass
 class Prober:
     """A solved problem and questions about changes of it; ``undecided`` collects open ones.
 
@@ -157,22 +146,19 @@ class Prober:
         beyond: the worst value that is better than the plan by more than ties allow.
     """
 
-    inputs: Inputs
-    options: Options
-    plan: Plan
-    undecided: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.case = resolve(self.inputs)
-        run, goal = operation_of(self.case, self.plan), self.plan.objective
+    def __init__(self, inputs: Inputs, options: Options, plan: Plan) -> None:
+        self.inputs, self.options, self.plan = inputs, options, plan
+        self.undecided: list[str] = []
+        self.case = resolve(inputs)
+        run, goal = operation_of(self.case, plan), plan.objective
         assert run is not None
         assert goal.value is not None
         self.run: Run = run
-        self.variants = Variants(self.inputs, self.options)
+        self.variants = Variants(inputs, options)
         self.sign = 1.0 if self.case.maximise else -1.0
         self.planned = goal.value
         self.bound = goal.value if goal.bound is None else goal.bound
-        self.tie = max(min(TIE_TOLERANCE, self.options.gap / 2.0), self.case.indifference)
+        self.tie = max(min(TIE_TOLERANCE, options.gap / 2.0), self.case.indifference)
         worst = self.bound * (1.0 - self.sign * (self.tie - FLOOR_NOISE))
         self.tied = min(self.planned, worst) if self.case.maximise else max(self.planned, worst)
         self.beyond = self.bound * (1.0 + self.sign * self.tie)
@@ -219,8 +205,7 @@ class Prober:
 
 # Worth of a limit: the best plan with it a step looser or tighter
 
-_MINUTE_S, _HOUR_S = 60.0, 3600.0
-_POINT = 0.01
+_MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
 _PAUSES = (".stall", ".stall_overhead", ".restart")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
@@ -232,16 +217,11 @@ def step_of(lever: Lever) -> float:
         return _HOUR_S if value >= 10.0 * _HOUR_S else _MINUTE_S
     if lever.unit == "share" and value >= 2.0 * _POINT:
         return _POINT
-    if lever.whole:
-        return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
-    if lever.unit == "days":
+    if lever.unit == "days" or (lever.whole and lever.unit != "GPUs"):
         return 1.0
-    one = one_of(lever.unit, lever.money)
-    return _one_digit(value / 100.0 / one) * one
-
-
-def _one_digit(value: float) -> float:
-    return float(f"{value:.0e}") if value > 0 else 1.0
+    one = 1.0 if lever.whole else one_of(lever.unit, lever.money)
+    step = float(f"{value / 100.0 / one:.0e}") or 1.0  # one digit
+    return max(1.0, round(step)) if lever.whole else step * one
 
 
 def marginals(prober: Prober, progress: Progress = ignore) -> tuple[Marginal, ...]:
@@ -274,24 +254,15 @@ def marginals(prober: Prober, progress: Progress = ignore) -> tuple[Marginal, ..
 
 
 def _idle(prober: Prober, slack: Sequence[Lever]) -> list[Lever]:
-    """Levers without which no plan is better: all at once, else without those that a better plan
-    shows to matter, else in halves."""
+    """Levers without which no plan is better: all at once, else in halves."""
     if not slack:
         return []
     free = prober.variants.best(tuple(change for lever in slack for change in lever.off))
     if free.bound is not None and not prober.better(free.bound):
         return [*slack]
-    if len(slack) == 1:
-        return []
-    rest = [
-        each
-        for each in slack
-        if not prober.better(prober.value_in(prober.changed(each.off), free.run))
-    ]
-    if len(rest) < len(slack):
-        return _idle(prober, rest)
     half = len(slack) // 2
-    return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part)]
+    parts = (slack[:half], slack[half:]) if half else ()
+    return [each for part in parts for each in _idle(prober, part)]
 
 
 def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Moved:
@@ -322,32 +293,20 @@ def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Move
 
 def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
     """Where loosening a limit that binds begins to pay; None where it never does."""
-    name, value = prober.case.objective, prober.value
-    share = PAYS if prober.case.maximise else -PAYS
-    wanted = value + 1.0 if name == "gpus" else value * (1.0 + share)
+    name, share = prober.case.objective, prober.sign * PAYS
+    wanted = prober.value + 1.0 if name == "gpus" else prober.value * (1.0 + share)
     floor = no_worse(prober.inputs, name, wanted)
     if lever.path == floor.path:
         return None
     oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
     try:
         found = threshold(oracle, lever, (floor,))
-        if found is None:
-            return None
     except UndecidedError:
-        found = None
-    if found is None or found.short is None:
         prober.undecided.append(f"where more room for {lever.label} begins to pay")
         return None
-    text = lever.text(found.enough)
-    return NextStep(
-        to_text=text,
-        short_text=lever.text(found.short),
-        setting=f"{lever.path}={text}",
-        gain=abs(wanted - value),
-    )
-
-
-# Open levers fixed another way
+    text = "" if found is None else lever.text(found.enough)
+    gain, setting = abs(wanted - prober.value), f"{lever.path}={text}"
+    return NextStep(to_text=text, setting=setting, gain=gain) if text else None
 
 
 def _fix_levers(prober: Prober) -> Iterator[Without]:
@@ -371,9 +330,7 @@ def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
         InputError: with the nearest name.
     """
     kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
-    for name in asked:
-        if name in kinds:
-            continue
+    for name in (each for each in asked if each not in kinds):
         message = f"no item named '{name[:60]}' in the catalogs of the problem"
         fix = did_you_mean(name, kinds) or "planner catalog lists every item"
         if name in inputs.by_id:
@@ -391,42 +348,35 @@ def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
     Raises:
         InputError: an asked item is in the plan.
     """
-    goal, case, run = prober.plan.objective, prober.case, prober.run
-    for line in prober.plan.lines:
-        if line.sku in asked and line.parent is None and line.working:
-            message, fix = f"'{line.sku}' is in the plan", "ask about an item that is not"
-            raise InputError(Finding("why-not", message, "--why-not", fix=fix))
-    rivals = [_rival_plan(prober, other) for other in others(prober.inputs, case, run.units)]
+    case, run = prober.case, prober.run
+    held = next((name for name in asked if run.units.get(name)), None)
+    if held is not None:
+        message, fix = f"'{held}' is in the plan", "ask about an item that is not"
+        raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+    rivals: list[tuple[Forced, Run | None]] = []
+    for other in others(prober.inputs, case, run.units):
+        best = prober.variants.best(other.changes, ties=True)
+        setting = tuple(change.setting for change in other.changes)
+        row = Forced(label=other.label, setting=setting)
+        if best.case is not None and best.run is not None and best.value is not None:
+            extra_usd = prober.extra_usd(best.case, best.run)
+            known = {"value": best.value, "loss": prober.loss(best.value)}
+            row = row.model_copy(update={**known, "extra_capex_usd": extra_usd})
+        else:
+            reason = (best.reason or NO_PLAN) if best.impossible else LATE
+            row = row.model_copy(update={"reason": reason})
+        rivals.append((row, best.run))
     names = [offer.id for offer in case.offers() if not run.units[offer.id]]
     items = sorted(_items(prober, names, rivals, asked), key=lambda item: (item.category, item.sku))
-    return WhyNot(
-        objective=goal.name,
-        sense=goal.sense,
-        tie=prober.tie,
-        forced=tuple(row for row, _ in rivals),
-        items=tuple(items),
-    )
-
-
-Rival = tuple[Forced, Run | None]
-"""The best plan with another vendor or type, as a row and as it runs."""
-
-
-def _rival_plan(prober: Prober, other: Other) -> Rival:
-    named: dict[str, Any] = {"kind": other.kind, "key": other.key, "label": other.label}
-    named["setting"] = tuple(change.setting for change in other.changes)
-    best = prober.variants.best(other.changes, ties=True)
-    if best.case is None or best.impossible:
-        return Forced(**named, outcome="no_plan", reason=best.reason or NO_PLAN), None
-    if best.run is None or best.value is None:
-        return Forced(**named, outcome="not_found", reason=LATE), None
-    loss, extra_usd = prober.loss(best.value), prober.extra_usd(best.case, best.run)
-    named |= {"value": best.value, "loss": loss, "extra_capex_usd": extra_usd}
-    return Forced(**named, outcome="plan"), best.run
+    forced = tuple(row for row, _ in rivals)
+    return WhyNot(tie=prober.tie, forced=forced, items=tuple(items))
 
 
 def _items(
-    prober: Prober, names: Sequence[str], rivals: Sequence[Rival], asked: Sequence[str]
+    prober: Prober,
+    names: Sequence[str],
+    rivals: Sequence[tuple[Forced, Run | None]],
+    asked: Sequence[str],
 ) -> Iterator[Item]:
     """Yield why each GPU system and storage item that the plan does not hold is not in it."""
     case = prober.case
@@ -495,10 +445,9 @@ def _placed(
 def _item(prober: Prober, name: str, kind: ItemKind, **known: Any) -> Item:
     """Item with its price."""
     item, price = prober.inputs.item(name), prober.inputs.prices.get(name)
-    category = "gpu_system" if item.category == "gpu_system" else "storage"
-    known |= {"sku": name, "model": item.model, "kind": kind, "category": category}
     net_usd = None if price is None else _net_usd(prober.inputs, name, price.list_usd)
-    return Item.model_validate(known | {"net_usd": net_usd})
+    known |= {"sku": name, "model": item.model, "category": item.category, "net_usd": net_usd}
+    return Item.model_validate({**known, "kind": kind})
 
 
 def _net_usd(inputs: Inputs, name: str, list_usd: float) -> float:
@@ -532,25 +481,19 @@ def break_even(prober: Prober, name: str) -> BreakEven:
     A lower price never keeps it out, so bisection ends with a price at which a plan with the item
     exists and one a little higher at which none does.
     """
-    inputs = prober.inputs
-    for is_so, reason in (
-        (prober.plan.status != "optimal", "the plan itself is not proven best"),
-        (name not in inputs.prices, "it has no price"),
-        (discount(inputs.item(name), inputs.discounts) >= 1.0, "it is discounted to nothing"),
-        (
-            inputs.problem.policy.prefer is not None,
-            "the problem prefers vendors, which goes before money",
-        ),
-    ):
-        if is_so:
-            return BreakEven(outcome="not_computed", reason=reason)
-    today = inputs.prices[name].list_usd
-    low, high = 0.0, today
+    inputs, reason = prober.inputs, ""
+    if prober.plan.status != "optimal":
+        reason = "the plan itself is not proven best"
+    elif name not in inputs.prices or discount(inputs.item(name), inputs.discounts) >= 1.0:
+        reason = "it has no price"
+    elif inputs.problem.policy.prefer is not None:
+        reason = "the problem prefers vendors, which goes before money"
+    if reason:
+        return BreakEven(outcome="not_computed", reason=reason)
+    low = high = today = inputs.prices[name].list_usd
     enters = enters_at(prober, name, today)
-    if enters:
-        low = today
-    elif enters is not None:
-        enters = enters_at(prober, name, 0.0)
+    if enters is False:
+        low, enters = 0.0, enters_at(prober, name, 0.0)
         if enters is False:
             return BreakEven(outcome="no_price_helps")
     while enters is not None and high - low > max(FINE * low, COARSE * today):

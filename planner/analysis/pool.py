@@ -1,7 +1,7 @@
 """Tasks of an analysis: in this process, in others on all cores, or on a Dask cluster.
 
-A process that dies takes nothing with it: the tasks in hand are submitted again, one at a time, so
-that a task that ends every process is found and reported as lost.
+A process that dies takes no result with it: the tasks in hand are done again, each in a process of
+its own, so that a task that ends every process is found and reported as lost.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import pickle
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
@@ -28,16 +27,16 @@ from typing import Any
 from planner.errors import Finding, InputError, PlannerError
 from planner.terminal import Progress, ignore
 
+Do = Callable[[Any], Any]
 Task = tuple[Hashable, Any]
-"""Key and argument."""
-Result = tuple[Hashable, Any]
+"""Key and argument; of a result, key and result."""
 
 SECONDS_ALONE = 3.0
 """CPU time of this process before others are started; each start costs half a second."""
 AHEAD = 2
 """Tasks submitted for each process: none waits for its next."""
-MOST_TRIES = 4
-"""Processes that may die of a task."""
+MOST_TRIES = 3
+"""Processes of its own in which a task is tried."""
 SECONDS_TO_CONNECT, SECONDS_WITHOUT_WORKERS, _CHECK_S = 10.0, 15.0, 1.0
 
 
@@ -48,13 +47,13 @@ class Lost:
 
 
 def results(
-    do: Callable[[Any], Any],
+    do: Do,
     tasks: Iterable[Task],
     *,
     jobs: int = 0,
     dask: str | None = None,
     alone_s: float = SECONDS_ALONE,
-) -> Iterator[Result]:
+) -> Iterator[Task]:
     """Yield the result of each task with its key, as they end; ``Lost`` where processes died.
 
     Args:
@@ -89,10 +88,7 @@ def results(
 
 
 def all_results(
-    do: Callable[[Any], Any],
-    tasks: Mapping[Hashable, Any],
-    progress: Progress = ignore,
-    **how: Any,
+    do: Do, tasks: Mapping[Hashable, Any], progress: Progress = ignore, **how: Any
 ) -> dict[Hashable, Any]:
     """Result of each task by its key; see ``results`` for ``how``.
 
@@ -110,51 +106,60 @@ def all_results(
 
 # Processes of this machine
 
-_do: Callable[[Any], Any] | None = None
 
-
-def _in_processes(
-    do: Callable[[Any], Any], waiting: Iterator[Task], count: int
-) -> Iterator[Result]:
-    tries: Counter[Hashable] = Counter()
-    suspects: list[Task] = []
+def _in_processes(do: Do, waiting: Iterator[Task], count: int) -> Iterator[Task]:
+    hand: dict[Hashable, Any] = {}
     while True:
-        running: dict[Any, Task] = {}
-        handed: list[Task] = []
-        with _processes(do, count) as executor:
-            try:
-                while True:
-                    room = 1 if suspects else AHEAD * count
-                    handed = list(islice(suspects or waiting, room - len(running)))
-                    while handed:
-                        running[executor.submit(_call, handed[0][1])] = handed[0]
-                        handed.pop(0)
-                    if not running:
-                        return
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        result = future.result()
-                        suspects = suspects[1:]
-                        yield running.pop(future)[0], result
-            except BrokenProcessPool:
-                suspects = suspects or [*running.values(), *handed]
-        tries[suspects[0][0]] += 1
-        if tries[suspects[0][0]] >= MOST_TRIES:
-            yield suspects.pop(0)[0], Lost()
+        with _processes(do, count) as submit, suppress(BrokenProcessPool):
+            running: dict[Future[Any], Hashable] = {}
+            while True:
+                for key, argument in islice(waiting, AHEAD * count - len(hand)):
+                    hand[key] = argument
+                    running[submit(argument)] = key
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    result, key = future.result(), running.pop(future)
+                    del hand[key]
+                    yield key, result
+        while hand:
+            key, argument = hand.popitem()
+            yield key, _tried_alone(do, argument)
+
+
+def _tried_alone(do: Do, argument: Any) -> Any:
+    """Result of a task in a process of its own."""
+    for _ in range(MOST_TRIES):
+        with _processes(do, 1) as submit, suppress(BrokenProcessPool):
+            return submit(argument).result()
+    return Lost()
 
 
 @contextmanager
-def _processes(do: Callable[[Any], Any], count: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield an executor whose processes read their function from a file.
+def _processes(do: Do, count: int) -> Iterator[Callable[[Any], Future[Any]]]:
+    """Yield the submission to processes, which read their function from a file.
 
     Through the pipe of their start it could fill the pipe of one that dies, and wait for good.
+    Processes do not run the script of the caller, which may have no guard.
     """
     with TemporaryDirectory(prefix="planner-") as folder:
         path = Path(folder, "do")
         path.write_bytes(pickle.dumps(do, pickle.HIGHEST_PROTOCOL))
         spawn = multiprocessing.get_context("spawn")
-        executor, finished = _Executor(count, spawn, _begin, (path,)), False
+        executor, finished = ProcessPoolExecutor(count, spawn, _begin, (path,)), False
+
+        def submit(argument: Any) -> Future[Any]:
+            main: dict[str, Any] = vars(sys.modules["__main__"])
+            kept: dict[str, Any] = {n: main[n] for n in ("__file__", "__spec__") if n in main}
+            main.pop("__file__", None)
+            main["__spec__"] = None
+            try:
+                return executor.submit(_call, argument)  # processes are started here
+            finally:
+                main.update(kept)
+
         try:
-            yield executor
+            yield submit
             finished = True
         finally:
             children = list((executor._processes or {}).values())
@@ -163,27 +168,14 @@ def _processes(do: Callable[[Any], Any], count: int) -> Iterator[ProcessPoolExec
                 child.kill()
 
 
-class _Executor(ProcessPoolExecutor):
-    """Processes that do not run the script of the caller, which may have no guard."""
-
-    def submit(self, *given: Any, **named: Any) -> Any:
-        """Submit a call; processes are started here."""
-        main: dict[str, Any] = vars(sys.modules["__main__"])
-        kept: dict[str, Any] = {n: main[n] for n in ("__file__", "__spec__") if n in main}
-        main.pop("__file__", None)
-        main["__spec__"] = None
-        try:
-            return super().submit(*given, **named)
-        finally:
-            main.update(kept)
+_do: list[Do] = []
 
 
 def _begin(path: Path) -> None:
     """Prepare a process: Ctrl-C is the starter's, and the process ends with the starter."""
-    global _do
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_starter, daemon=True).start()
-    _do = pickle.loads(path.read_bytes())
+    _do.append(pickle.loads(path.read_bytes()))
 
 
 def _end_with_starter() -> None:
@@ -194,39 +186,36 @@ def _end_with_starter() -> None:
 
 
 def _call(argument: Any) -> Any:
-    assert _do is not None
-    return _do(argument)
+    return _do[0](argument)
 
 
 # Dask
 
 
-def _on_cluster(
-    do: Callable[[Any], Any], waiting: Iterator[Task], address: str
-) -> Iterator[Result]:
+def _on_cluster(do: Do, waiting: Iterator[Task], address: str) -> Iterator[Task]:
     client = _client(address)
-    running: dict[Any, Task] = {}
+    running: dict[Future[Any], Hashable] = {}
     try:
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
         room, seen_s = AHEAD * max(1, sum(client.ncores().values())), time.monotonic()
         executor = client.get_executor(pure=False)
         while True:
-            for task in islice(waiting, room - len(running)):
-                running[executor.submit(do, task[1])] = task
+            for key, argument in islice(waiting, room - len(running)):
+                running[executor.submit(do, argument)] = key
             if not running:
                 return
             ended = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED).done
             for future in ended:
-                key, error = running.pop(future)[0], None
+                key, error = running.pop(future), None
                 if not future.cancelled() and (error := future.exception()) is None:
                     yield key, future.result()
                 elif type(error).__name__ == "KilledWorker":
                     yield key, Lost()
                 else:
-                    raise error or _gone(address)
+                    raise error or _wrong("the Dask scheduler has gone", "start it again", address)
             if client.status not in ("running", "connecting"):
-                raise _gone(address)
+                raise _wrong("the Dask scheduler has gone", "start it again", address)
             if ended or client.scheduler_info()["workers"]:
                 seen_s = time.monotonic()
             elif time.monotonic() > seen_s + SECONDS_WITHOUT_WORKERS:
@@ -244,14 +233,14 @@ def _client(address: str) -> Any:
         InputError: dask.distributed is missing, or no scheduler answers.
     """
     try:
-        from distributed import Client
+        import distributed
     except ImportError:
         fix = "pip install 'goldilocks-planner[dask]'"
         raise _wrong("dask.distributed is not installed", fix, address) from None
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # pages about a lost connection
-    make: Any = Client
+    make: Any = distributed.Client
     made: list[Any] = []
 
     def connect() -> None:
@@ -268,10 +257,6 @@ def _client(address: str) -> Any:
     if address.startswith("tls:"):
         fix = "start it; tls:// needs certificates in Dask's distributed.comm.tls"
     raise _wrong("no Dask scheduler answers", fix, address)
-
-
-def _gone(address: str) -> InputError:
-    return _wrong("the Dask scheduler has gone", "start it again", address)
 
 
 def _wrong(message: str, fix: str, address: str) -> InputError:

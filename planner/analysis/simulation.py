@@ -18,6 +18,7 @@ from planner.analysis.compare import read_sides
 from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
+from planner.files import regular
 from planner.schema.operation import (
     Estimate,
     FailuresAssumed,
@@ -39,7 +40,6 @@ from planner.simulation.job import (
 )
 from planner.simulation.run import simulate
 from planner.telemetry.tables import names_line, read_table, read_times
-from planner.untrusted_files import regular
 from planner.verifier.physics import States, Times, goodput, losses, running_odds, with_fewer
 
 YEAR_S = 365 * 86_400.0
@@ -48,7 +48,7 @@ POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
 WORN = ("endurance",)
 """Limits on data written a day, which grows as intervals get shorter."""
 _SHAPES = 0.2, 20.0
-_LONGEST_S, _MOST_FAILURES = 1000 * YEAR_S, 2e6
+_MOST_YEARS, _MOST_FAILURES = 1000, 2e6
 _COUNTED = ("slowdown", "rework", "drain", "restart", "restore", "other")
 _KINDS = "write exponential, weibull:0.7 (its shape) or the name of a file"
 
@@ -89,7 +89,7 @@ def study(
     tried = [job, *(_other_intervals(job) if options.intervals else ())]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
     found["other"] = found["kept"] * job.lost_time
-    found["kept"] = found["kept"] * job.progress
+    found["kept"] = found["kept"] * (1.0 - job.lost_time)
     compared = _compare(plan, found["kept"] / options.length_s, tried) if len(tried) > 1 else ()
     allowed = [place for place, each in enumerate(compared) if not each.breaks]
     best = max(allowed, key=lambda place: compared[place].goodput, default=None)
@@ -100,7 +100,7 @@ def study(
         length_s=options.length_s,
         replications=options.replications,
         seed=options.seed,
-        jobs=(_simulated(job, found, options),),
+        jobs=(_simulated(plan, job, found, options),),
         intervals=compared,
         best=best,
         better=best is not None and compared[best].low > 0,
@@ -135,21 +135,23 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
     failures = _failures(options, full_mtti_s(plan.jobs[0]))
     try:
-        job = job_of(plan, failures=failures, interval_s=options.interval_s)
+        job = job_of(plan, failures, options.interval_s)
     except ValueError as error:
         message = f"--interval {options.interval_s or 0:g} s is too short: {error}"
         raise _wrong(message, "give a longer interval") from None
+    years, count = options.length_s / YEAR_S, options.length_s / failures.mean_s
     if job.compute_s <= 0:
-        what = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
-        message = f"{what} the GPUs stand still for each checkpoint"
-        raise _wrong(message, "give a longer interval")
-    if options.length_s > _LONGEST_S:
-        message = f"--length {options.length_s / YEAR_S:,.0f} years is longer than 1,000 years"
+        message = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
+        raise _wrong(
+            f"{message} the GPUs stand still for each checkpoint", "give a longer interval"
+        )
+    if years > _MOST_YEARS:
+        message = f"--length {years:,.0f} years is longer than {_MOST_YEARS:,} years"
         raise _wrong(message, "add replications instead")
     if options.length_s <= job.interval_s:
         message = f"--length {options.length_s:g} s ends before the first checkpoint"
         raise _wrong(message, f"give more than the interval, {job.interval_s:.0f} s")
-    if (count := options.length_s / failures.mean_s) > _MOST_FAILURES:
+    if count > _MOST_FAILURES:
         message = f"{count:,.0f} failures in a run are more than {_MOST_FAILURES:,.0f}"
         raise _wrong(message, "give a shorter --length")
     return job
@@ -160,10 +162,11 @@ def _failures(options: SimulationOptions, mean_s: float) -> Law:
     text = options.failures.strip()
     kind, colon, shape = text.partition(":")
     kind = kind.lower()
+    known = kind == "weibull" or (kind == "exponential" and not colon)
     if kind not in ("exponential", "weibull") and Path(text).suffix:
         found = read_failures(Path(text), options.column, options.time_format)
-        return found.scaled(mean_s) if options.scaled else found
-    if kind not in ("exponential", "weibull") or (colon and kind == "exponential"):
+        return replace(found, mean_s=mean_s) if options.scaled else found
+    if not known:
         raise _wrong(f"--failures '{text[:60]}' is not known", _KINDS)
     for name in ("column", "scaled", "time_format"):
         if getattr(options, name):
@@ -174,11 +177,10 @@ def _failures(options: SimulationOptions, mean_s: float) -> Law:
     (low, high), number = _SHAPES, math.nan
     with suppress(ValueError):
         number = float(shape)
-    if low <= number <= high:
-        return Law(mean_s, "weibull", number)
-    message = f"'{shape[:40]}' is no shape of a Weibull distribution"
-    fix = f"write weibull:0.7; it must lie between {low:g} and {high:g}"
-    raise _wrong(message, fix, "--failures")
+    if not low <= number <= high:
+        message = f"'{shape[:40]}' is no shape of a Weibull distribution"
+        raise _wrong(message, f"write weibull:0.7, between {low:g} and {high:g}", "--failures")
+    return Law(mean_s, "weibull", number)
 
 
 # Prediction by the formula
@@ -192,9 +194,8 @@ def _times(job: JobRun) -> Times:
     times = Times(job.interval_s, job.stall_s + slowed_s, job.drain_s, *restarts)
     times = replace(times, idle=job.lost_time)
     if local is not None:
-        near: dict[str, Any] = {"every": local.every, "far": job.remote_share}
-        near |= {"near_drain_s": local.settle_s, "near_restart_s": local.restart_s}
-        times = replace(times, **near)
+        near: dict[str, Any] = {"near_drain_s": local.settle_s, "near_restart_s": local.restart_s}
+        times = replace(times, every=local.every, far=job.remote_share, **near)
     if units is None or job.repair is None:
         return times
     times = replace(times, swapped=job.hardware_share, swap_s=units.swap_s)
@@ -241,62 +242,50 @@ def _compare(plan: Plan, kept: Array, tried: Sequence[JobRun]) -> tuple[Interval
             difference=mean,
             low=mean - room,
             high=mean + room,
-            breaks=tuple(_broken_limits(variant, plan)),
+            breaks=_broken_limits(variant, plan),
         )
         found.append(one)
     return tuple(sorted(found, key=lambda each: each.interval_s))
 
 
-def _broken_limits(job: JobRun, plan: Plan) -> Iterator[str]:
-    """Yield the limits that an interval breaks, by their names in the problem."""
-
-    def over(value: float, limit: float) -> bool:
-        return value > limit and not math.isclose(value, limit, rel_tol=1e-6)
-
-    planned = plan.jobs[0]
-    for limit in plan.limits:
-        worn = limit.value * planned.interval_s / job.interval_s
-        if limit.name in WORN and over(worn, limit.limit):
-            yield limit.name
+def _broken_limits(job: JobRun, plan: Plan) -> tuple[str, ...]:
+    """Limits that an interval breaks, by their names in the problem."""
+    planned, cycle_s = plan.jobs[0], job.interval_s * (job.local.every if job.local else 1)
+    longer = planned.interval_s / job.interval_s
+    takes = [(each.name, each.value * longer, each.limit) for each in plan.limits]
+    takes = [each for each in takes if each[0] in WORN]
     if job.sync:
-        blocking = planned.max_blocking
-        if blocking is not None and over(job.stall_s / job.interval_s, blocking):
-            yield "max_blocking"
-        return
-    cycle_s = job.interval_s * (1 if job.local is None else job.local.every)
-    if planned.max_overlap is not None and over(job.drain_s / cycle_s, planned.max_overlap):
-        yield "max_overlap"
-    if over((job.stall_s if job.local is None else 0.0) + job.drain_s, cycle_s):
-        yield "drain"
+        share, most = job.stall_s / job.interval_s, planned.max_blocking
+        takes.append(("max_blocking", share, math.inf if most is None else most))
+    else:
+        most, captured_s = planned.max_overlap, 0.0 if job.local else job.stall_s
+        takes.append(("max_overlap", job.drain_s / cycle_s, math.inf if most is None else most))
+        takes.append(("drain", captured_s + job.drain_s, cycle_s))
+    return tuple(name for name, value, limit in takes if value > limit * (1.0 + 1e-6))
 
 
 # Records
 
 
-def _simulated(job: JobRun, found: dict[str, Array], options: SimulationOptions) -> JobSimulated:
-    mean = {name: float(values[0].mean()) for name, values in found.items()}
-    a_year = {name: value * YEAR_S / options.length_s for name, value in mean.items()}
-    share = {name: value / options.length_s for name, value in mean.items()}
-    failures, units = job.failures, job.units
-    repair = None
-    if units is not None:
+def _simulated(
+    plan: Plan, job: JobRun, found: dict[str, Array], options: SimulationOptions
+) -> JobSimulated:
+    share = {name: float(values[0].mean()) / options.length_s for name, values in found.items()}
+    a_year = {name: value * YEAR_S for name, value in share.items()}
+    failures, repair = job.failures, None
+    if job.units is not None:
         repair = RepairSeen(
-            in_rack=units.racks > 1,
-            shrinks=units.shrinks,
+            shrinks=job.units.shrinks,
             taken_per_year=a_year["taken"],
             waits_per_year=a_year["short_of_units"],
             grown_per_year=a_year["grown"],
         )
-    local = job.local and LocalSeen(every=job.local.every, remote_per_year=a_year["far"])
+    same = ("name", "interval_s", "stall_s", "restart_s", "restore_s")
     return JobSimulated(
-        name=job.name,
+        **{name: getattr(job, name) for name in same},
         mode="sync" if job.sync else "async",
-        interval_s=job.interval_s,
-        stall_s=job.stall_s,
-        checkpoint_gb=job.checkpoint_gb,
+        checkpoint_gb=plan.jobs[0].checkpoint_gb,
         drain_s=job.stall_s if job.sync else job.drain_s,
-        restart_s=job.restart_s,
-        restore_s=job.restore_s,
         failures=FailuresAssumed(
             kind=failures.kind,
             mean_s=failures.mean_s,
@@ -318,7 +307,7 @@ def _simulated(job: JobRun, found: dict[str, Array], options: SimulationOptions)
         interruptions_per_year=a_year["failures"],
         waits_per_year=a_year["waits"],
         repair=repair,
-        local=local,
+        local=job.local and LocalSeen(every=job.local.every, remote_per_year=a_year["far"]),
     )
 
 
@@ -366,17 +355,23 @@ def read_failures(path: Path, column: str | None = None, form: str | None = None
     """
     regular(path, most_bytes=_MOST_LOG_BYTES, what="file of failures")
     frame = read_table(path, "failures", as_text=True)
-    line = names_line(frame)
-    if {"JobID", "State"} <= set(frame.columns):
-        column = column or ("End" if "End" in frame.columns else None)
+    line, names = names_line(frame), [str(each) for each in frame.columns]
+    if {"JobID", "State"} <= set(names):
+        column = column or ("End" if "End" in names else None)
         state = frame["State"].astype("string").str.split().str[0]
-        frame = frame[
-            state.isin(_STATES) & ~frame["JobID"].astype("string").str.contains(".", regex=False)
-        ]
-    name = _column([str(each) for each in frame.columns], column, path, line)
+        step = frame["JobID"].astype("string").str.contains(".", regex=False)
+        frame = frame[state.isin(_STATES) & ~step]
+    name = names[0] if column is None and len(names) == 1 else column
+    if name not in names:
+        message, fix = f"there is no column '{(name or '')[:60]}'", did_you_mean(name or "", names)
+        if name is None:
+            message, fix = "there are several columns", "choose one: --failures FILE=COLUMN"
+        message = f"{message}; columns: {', '.join(names[:12])}"
+        raise InputError(Finding("column", message, str(path), line, fix=fix or None))
     cells = frame[name].dropna()
-    gaps = _gaps(cells, path) if form is None else None
-    if gaps is None:
+    if form is None and not any(_DATE.match(str(cell)) for cell in cells):
+        gaps = _gaps(cells, path)
+    else:
         seconds, _ = read_times(frame[name], form, str(path))
         gaps = np.diff(np.unique(seconds[np.isfinite(seconds)]))
     if len(gaps) < _FEWEST:
@@ -386,40 +381,20 @@ def read_failures(path: Path, column: str | None = None, form: str | None = None
     return empirical(tuple(gaps.tolist()))
 
 
-def _column(names: list[str], asked: str | None, path: Path, line: int | None) -> str:
-    if asked in names:
-        return str(asked)
-    if asked is None and len(names) == 1:
-        return names[0]
-    listed = ", ".join(names[:12])
-    if asked is None:
-        message, fix = f"there are several columns: {listed}", "choose one: --failures FILE=COLUMN"
-    else:
-        message = f"there is no column '{asked[:60]}'"
-        fix = did_you_mean(asked, names) or f"columns: {listed}"
-    raise InputError(Finding("column", message, str(path), line, fix=fix))
-
-
-def _gaps(cells: pd.Series[Any], path: Path) -> Array | None:
-    """Times between interruptions, s; None where the cells are dates."""
-    unit = _UNIT.search(str(cells.name))
+def _gaps(cells: pd.Series[Any], path: Path) -> Array:
+    """Times between interruptions, s."""
+    unit, found = _UNIT.search(str(cells.name)), np.zeros(len(cells))
     named = "" if unit is None else unit[1] or unit[2]
-    if any(_DATE.match(str(cell)) for cell in cells):
-        return None
-    found = np.zeros(len(cells))
     for place, cell in enumerate(map(str, cells)):
-        text = f"{cell} {named}" if _NUMBER.fullmatch(cell) else cell
-        message, fix = "", None
+        bare = _NUMBER.fullmatch(cell) is not None
+        message, fix = f"a time between interruptions must be more than 0: '{cell}'", None
         try:
-            found[place] = units.parse(text, units.TIME)
+            found[place] = units.parse(f"{cell} {named}" if bare else cell, units.TIME)
         except units.QuantityError as error:
             message, fix = str(error), error.fix
-        if not message and not found[place] > 0:
-            message = f"a time between interruptions must be more than 0: '{cell}'"
-        if message and text.strip() == cell and _NUMBER.fullmatch(cell):
-            message, fix = f"'{cell[:40]}' has no unit", _UNIT_FIX
-        if message:
-            text = f"column '{cells.name}': {message}"
-            line = int(cells.index[place])
+            if bare and not named:
+                message, fix = f"'{cell[:40]}' has no unit", _UNIT_FIX
+        if not found[place] > 0:
+            line, text = int(cells.index[place]), f"column '{cells.name}': {message}"
             raise InputError(Finding("failures", text, str(path), line, fix=fix))
     return found

@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.request import SweepOptions, head_of
+from planner.analysis.request import head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
+from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
 from planner.loader import NoPlaceError
-from planner.loader.axes import FACTOR, Reading, Variable
+from planner.loader.axes import FACTOR, Variable, factor
 from planner.loader.places import number_of, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
@@ -38,10 +39,9 @@ _NEAR = 1e-9
 
 def study(
     inputs: Inputs,
-    ranges: Sequence[str] = (),
-    options: SweepOptions | None = None,
+    ranges: Sequence[str],
+    options: Options,
     *,
-    by: float = BY,
     progress: Progress = ignore,
 ) -> Tornado:
     """Best objective with each input at low and high, all else unchanged.
@@ -51,38 +51,32 @@ def study(
             ``defaults``.
         options: how exactly to solve, and how long at most for each end; the base is proven to the
             gap of `solve`.
-        by: share to either side where no ranges are given.
-        progress: called with the numbers of ends solved and of all.
 
     Raises:
         InputError: a range cannot be read, or an input is varied twice.
     """
-    options = options or SweepOptions()
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
-    run = base.operation
+    run, names = base.operation, labels(inputs)
     spans = [asked_span(inputs, each) for each in ranges]
     paths = [span.field.path for span in spans]
-    for path in paths:  # one that is a part of another is a question of its own
-        if paths.count(path) > 1:
-            message = f"'{path}' is varied twice"
-            raise InputError(Finding("vary", message, fix="vary it once"))
-    spans = spans or defaults(inputs, by, {} if run is None else run.units)
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:  # a path that is a part of another is a question of its own
+        raise InputError(Finding("vary", f"'{twice}' is varied twice", fix="vary it once"))
+    spans = spans or defaults(inputs, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
     known = () if run is None else (run,)
     found = answers(inputs, scenarios, replace(options, known=known), progress)
-    ends, names = list(map(_end, sides, found)), labels(inputs)
-    swings = []
+    ends, swings = list(map(_end, sides, found)), list[Swing]()
     for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):
         field, (one, other) = span.field, (low.objective, high.objective)
+        word, number = short(field.variable.first.value), field.base
         swing = Swing(
             path=field.path,
             label=label(inputs, field.path, names),
             unit=field.unit if field.slot.numeric else "",
-            base_text=short(field.variable.first.value)
-            if field.base is None
-            else field.short_text(field.base),
+            base_text=word if number is None else field.short_text(number),
             low=low,
             high=high,
             width=None if one is None or other is None else abs(one - other),
@@ -101,7 +95,7 @@ def study(
 
 def _status(base: Answer, ends: set[RowStatus]) -> Status:
     """Status of the base; "optimal" only if every end is proven."""
-    if base.status == "infeasible" or base.status == "unbounded":
+    if base.status in ("infeasible", "unbounded"):
         return base.status
     if base.status not in PLANNED:
         return "no_solution"
@@ -193,7 +187,7 @@ class Field:
         if self.several:
             return 0.0, units.HUGE
         if self.slot.unit is None:
-            return (1.0 if self.read("0").faults else 0.0), units.HUGE
+            return (1.0 if self.variable.read("0").faults else 0.0), units.HUGE
         return self.slot.unit.low, self.slot.unit.high
 
     def text(self, number: float) -> str:
@@ -209,9 +203,38 @@ class Field:
             return written(shown, _WRITTEN[self.unit], self.money)
         return self.text(number)
 
-    def read(self, text: str) -> Reading:
-        """A text read as a value, or its faults."""
-        return self.variable.read(text)
+    def side(self, text: str, origin: str) -> Side:
+        """A value, or a factor of the number in place, as an end.
+
+        Raises:
+            InputError: the text is refused.
+        """
+        share = factor(text)
+        if share is not None and self.base is not None and self.slot.numeric and not self.several:
+            text = self.text(float(share) * self.base)
+        reading = self.variable.read(text)
+        if reading.faults:
+            raise InputError([replace(f, file=origin, path=self.path) for f in reading.faults])
+        value = self.variable.column([reading])[1][0]
+        if isinstance(value, float | int) and not isinstance(value, bool):
+            return Side(self.short_text(float(value)), float(value), reading.changes)
+        return Side(text, text, reading.changes)
+
+
+def field_of(inputs: Inputs, option: str, form: str, fix: str) -> tuple[Field, str, str]:
+    """Field, specification and origin of an option ``PATH=FORM``.
+
+    Raises:
+        InputError: it is none, or the path leads nowhere.
+    """
+    origin = f"--vary {clip(option, 80)}"
+    path, _, spec = (part.strip() for part in option.partition("="))
+    if not path or not spec:
+        raise InputError(Finding("vary", f"not PATH={form}", origin, fix=fix))
+    try:
+        return Field(inputs, path), spec, origin
+    except NoPlaceError as error:
+        raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
 
 
 # Spans
@@ -242,16 +265,8 @@ def asked_span(inputs: Inputs, option: str) -> Span:
     Raises:
         InputError: it cannot be read, the path leads nowhere, or a value is refused.
     """
-    origin = f"--vary {clip(option, 80)}"
-    path, separator, spec = (part.strip() for part in option.partition("="))
-    if not (path and separator and spec):
-        raise InputError(Finding("vary", "not PATH=LOW:HIGH", origin, fix=FIX))
-    try:
-        field = Field(inputs, path)
-    except NoPlaceError as error:
-        raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
-    around = _AROUND.match(spec)
-    if around is not None:
+    field, spec, origin = field_of(inputs, option, "LOW:HIGH", FIX)
+    if around := _AROUND.match(spec):
         span = span_around(field, float(around[1]) / 100.0)
         if span is None:
             message = f"there is no number here to take {spec} of"
@@ -260,18 +275,7 @@ def asked_span(inputs: Inputs, option: str) -> Span:
     ends = [part.strip() for part in spec.split(":")]
     if len(ends) != 2 or not all(ends) or ends[0] == ends[1]:
         raise InputError(Finding("vary", f"'{spec[:60]}' is not LOW:HIGH", origin, fix=FIX))
-    sides = []
-    for text in ends:
-        reading = field.read(text)
-        if reading.faults:
-            raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
-        value = field.variable.column([reading])[1][0]
-        if isinstance(value, float | int) and not isinstance(value, bool):
-            text, value = field.short_text(float(value)), float(value)
-            sides.append(Side(text, value, reading.changes))
-        else:
-            sides.append(Side(text, text, reading.changes))
-    return Span(field, *sides)
+    return Span(field, *(field.side(text, origin) for text in ends))
 
 
 def span_around(
@@ -291,7 +295,7 @@ def span_around(
     bottom, top = field.ends
     sides = []
     for number in (min(max(low, bottom, least), base), max(min(high, top, most), base)):
-        reading = field.read(field.text(number))
+        reading = field.variable.read(field.text(number))
         end = base if reading.faults else number
         sides.append(Side(field.short_text(end), end, reading.changes))
     return None if sides[0] == sides[1] else Span(field, *sides)
@@ -300,8 +304,8 @@ def span_around(
 # Numbers varied by default
 
 
-def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]:
-    """Spans of a problem's numbers, each by a share to either side.
+def defaults(inputs: Inputs, counts: Mapping[str, int]) -> list[Span]:
+    """Spans of a problem's numbers, each by a fifth to either side.
 
     Limits, demands and the job, then assumptions on storage and failures, then prices and power:
     of all items, and of each that the best plan buys.
@@ -318,7 +322,7 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     found: dict[str, Span] = {}
     for path, least, most in numbers:
         with suppress(NoPlaceError):  # the problem does not state it
-            span = span_around(Field(inputs, path), by, least, most)
+            span = span_around(Field(inputs, path), BY, least, most)
             if span is not None:
                 found.setdefault(span.field.path, span)
     return list(found.values())

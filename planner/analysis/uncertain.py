@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner import units
-from planner.analysis.request import Request, SweepOptions, head_of
-from planner.analysis.tornado import Field, label, labels
+from planner.analysis.request import Request, head_of
+from planner.analysis.tornado import Field, field_of, label, labels
 from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
-from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
+from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError
@@ -34,6 +33,7 @@ from planner.schema.analysis import (
     CandidatePlan,
     Index,
     Percentiles,
+    RowStatus,
     Uncertain,
     UncertainInput,
 )
@@ -41,7 +41,6 @@ from planner.schema.catalog import Confidence
 from planner.schema.plan import Plan, Status
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.terminal import Progress, ignore
-from planner.units import QuantityError
 
 Figures = dict[str, float]
 GAP = 1e-6
@@ -66,7 +65,7 @@ def run(
     if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
         options = replace(options, jobs=1)
     unknowns(inputs, dist)  # refused before anything is solved
-    plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
+    plan = solve_with(inputs, Options(time_limit_s=request.solving.time_limit_s, explain=False))
     drawn: dict[str, Any] = {"samples": samples, "seed": seed, "sobol": indices}
     return study(inputs, dist, options, plan=plan, progress=request.progress, **drawn)
 
@@ -74,7 +73,7 @@ def run(
 def study(
     inputs: Inputs,
     dists: Sequence[str],
-    options: SweepOptions,
+    options: Options,
     *,
     plan: Plan,
     samples: int = 256,
@@ -92,7 +91,6 @@ def study(
         plan: the best plan of the problem itself.
         samples, seed: number of scenarios, and seed of all draws.
         sobol: Sobol indices, from further scenarios.
-        progress: called with the numbers of scenarios solved and of all.
 
     Raises:
         InputError: a distribution cannot be.
@@ -124,14 +122,15 @@ def study(
         answered = np.array([each["objective"] for each in seen])
         first, gap = planned is not None, options.gap
         known |= _compared(runs, np.array(values), answered, first, gap, case.maximise)
+    statuses = Counter(answer.status for answer in found)
     return Uncertain(
         **head_of(inputs, options.gap),
         base=plan.objective.best,
         base_bound=plan.objective.bound,
         seed=seed,
         samples=samples,
-        status=_status(found),
-        statuses=dict(sorted(Counter(answer.status for answer in found).items())),
+        status=_status(set(statuses)),
+        statuses=dict(sorted(statuses.items())),
         inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
         outcomes=percentiles(case, seen),
         largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
@@ -140,8 +139,7 @@ def study(
     )
 
 
-def _status(found: Sequence[Answer]) -> Status:
-    ended = {answer.status for answer in found}
+def _status(ended: set[RowStatus]) -> Status:
     if ended & set(PLANNED):
         return "optimal" if ended <= {"optimal", "infeasible", "invalid"} else "feasible"
     if "unbounded" in ended:
@@ -150,18 +148,10 @@ def _status(found: Sequence[Answer]) -> Status:
 
 
 def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
-    whole = each.field.slot.whole and not each.field.several
-    ends = (float(f(drawn)) for f in (np.min, np.median, np.max))
-    low, median, high = (float(round(end)) if whole else end for end in ends)
-    return UncertainInput(
-        path=each.field.path,
-        label=each.label,
-        unit=each.field.unit,
-        distribution=each.words,
-        low=low,
-        median=median,
-        high=high,
-    )
+    field, ends = each.field, (float(drawn.min()), float(drawn.max()))
+    low, high = (round(end) if field.slot.whole and not field.several else end for end in ends)
+    named = {"path": field.path, "label": each.label, "unit": field.unit}
+    return UncertainInput(**named, distribution=each.words, low=low, high=high)
 
 
 def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
@@ -184,63 +174,47 @@ def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Sce
     values = np.column_stack([u.distribution.ppf(shares[:, at]) for at, u in enumerate(unsure)])
     found = []
     for index, row in enumerate(values.tolist()):
-        read = [u.field.read(u.field.text(number)) for u, number in zip(unsure, row, strict=True)]
-        if faults := [fault for each in read for fault in each.faults]:
-            raise InputError(faults)
-        found.append(Scenario(index, tuple(change for each in read for change in each.changes)))
+        fields = zip((each.field for each in unsure), row, strict=True)
+        sides = [field.side(field.text(number), "--vary") for field, number in fields]
+        found.append(Scenario(index, tuple(change for side in sides for change in side.changes)))
     return values, found
 
 
 # Outcomes
 
 QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
-OUTCOMES: Mapping[str, str] = {
-    "useful_gpus": "useful_gpus",
-    "useful_pflops": "useful_pflops",
-    "goodput": "goodput",
-    "capex_usd": "capex_usd",
-    "tco_usd": "tco_usd",
-    "facility_power_kw": "facility_power_kw",
-    "gpus_in_use": "gpus_used",
-    "write_gb_per_s": "delivered_write_gb_per_s",
-    "interval_s": "interval_s",
-    "days_to_train": "days_to_train",
-}
-"""Outcomes recorded beside the objective, with the names of their figures."""
+RENAMED = {"gpus_in_use": "gpus_used", "write_gb_per_s": "delivered_write_gb_per_s"}
+"""Figures of outcomes that have another name."""
 
 
 def outcomes_of(case: Case, run: Run) -> Figures:
     """Known outcomes of an operation under a case, the objective included."""
     job, bill = case.job, bills.bill(case, run.units, run.ways)
-    found = {
-        "objective": value_of(case, run),
-        "useful_gpus": run.useful_gpus,
-        "goodput": run.goodput,
-        "capex_usd": bill["capex_usd"],
+    found = {"objective": value_of(case, run), "useful_gpus": run.useful_gpus}
+    if job.mfu is not None and run.tflops_per_gpu > 0:
+        found["useful_pflops"] = run.useful_pflops(job.mfu)
+    found |= {"goodput": run.goodput, "capex_usd": bill["capex_usd"]}
+    if case.rates.years:
+        found["tco_usd"] = bill["tco_usd"]
+    found |= {
         "facility_power_kw": bill["facility_power_kw"],
         "gpus_in_use": float(run.gpus),
         "write_gb_per_s": run.delivered_write_gb_per_s,
         "interval_s": run.interval_s,
     }
-    if case.rates.years:
-        found["tco_usd"] = bill["tco_usd"]
-    if job.mfu is not None and run.tflops_per_gpu > 0:
-        found["useful_pflops"] = run.useful_pflops(job.mfu)
-        if found["useful_pflops"] and None not in (job.tokens, job.active_parameters):
-            found["days_to_train"] = case.days_at_one_pflops() / found["useful_pflops"]
+    if found.get("useful_pflops") and None not in (job.tokens, job.active_parameters):
+        found["days_to_train"] = case.days_at_one_pflops() / found["useful_pflops"]
     return found
 
 
 def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
     """Spread of each outcome over the scenarios that have it."""
-    first = OBJECTIVES[case.objective].figure
-    named = {name: FIGURES[figure] for name, figure in OUTCOMES.items()}
-    asked = {"objective": first} | {name: f for name, f in named.items() if f != first}
-    found = []
-    for name, figure in asked.items():
-        values = np.array([run[name] for run in runs if name in run], dtype=float)
-        if not len(values):
+    first, found = OBJECTIVES[case.objective].figure, list[Percentiles]()
+    for name in dict.fromkeys(name for run in runs for name in run):
+        figure = first if name == "objective" else FIGURES[RENAMED.get(name, name)]
+        if figure is first and name != "objective":
             continue
+        values = np.array([run[name] for run in runs if name in run], dtype=float)
         at = np.quantile(values, list(QUANTILES.values())).tolist()
         known: dict[str, Any] = dict(zip(QUANTILES, at, strict=True))
         known |= {"name": name, "label": figure.label, "unit": figure.unit, "count": len(values)}
@@ -274,15 +248,16 @@ def candidates(planned: Run | None, runs: Sequence[Run]) -> list[Run]:
         runs: the best plans of scenarios.
     """
 
-    def key_of(run: Run) -> tuple[tuple[str, int], ...]:
-        return tuple(sorted((name, count) for name, count in run.units.items() if count))
-
     first = [] if planned is None else [planned]
-    others = {key_of(run): run for run in sorted(runs, key=lambda run: run.gpus)}
-    others = {key: run for key, run in others.items() if key not in map(key_of, first)}
+    found: dict[frozenset[tuple[str, int]], Run] = {}
+    for run in [*first, *sorted(runs, key=lambda run: run.gpus)]:
+        key = frozenset((name, count) for name, count in run.units.items() if count)
+        if planned is None or found.get(key) is not planned:
+            found[key] = run
+    others = [run for run in found.values() if run is not planned]
     room = min(MOST_CANDIDATES - len(first), len(others))
     spread = np.linspace(0, len(others) - 1, room).round().astype(int).tolist()
-    return [*first, *(list(others.values())[place] for place in spread)]
+    return [*first, *(others[place] for place in spread)]
 
 
 def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
@@ -292,13 +267,11 @@ def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
         values: nan where a candidate breaks a limit.
         answered: value of each scenario's own best plan; a candidate may be better within the gap.
     """
-    pick = np.fmax if maximise else np.fmin
-    best = pick.reduce(np.column_stack([answered, values]), axis=1)
-    whole = np.abs(best)[:, None]
-    behind = best[:, None] - values if maximise else values - best[:, None]
-    shares = np.full(values.shape, BROKEN)
-    np.divide(behind, whole, out=shares, where=whole > 0.0)
-    shares[(behind <= 0.0) & (whole == 0.0)] = 0.0
+    scores = np.column_stack([answered, values]) * (1.0 if maximise else -1.0)
+    best = np.nanmax(scores, axis=1)[:, None]
+    behind = best - scores[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(behind > 0.0, behind / np.abs(best), 0.0)
     return np.where(np.isnan(values), BROKEN, np.clip(shares, 0.0, BROKEN))
 
 
@@ -319,24 +292,23 @@ def _compared(
         gap: a plan is among the best where none is better by more than this share.
     """
     behind = regrets(values, answered, maximise=maximise)
-    worst, mean = behind.max(axis=0), behind.mean(axis=0)
+    worst, mean, within = behind.max(axis=0), behind.mean(axis=0), ~np.isnan(values)
     order = sorted(range(len(runs)), key=lambda n: (not planned or n > 0, worst[n], mean[n], n))
     plans = []
     for place, n in enumerate(order):
-        own, within = values[:, n], ~np.isnan(values[:, n])
+        kept = within[:, n]
         one = CandidatePlan(
             name="nominal" if planned and place == 0 else f"plan {place + (0 if planned else 1)}",
             counts={name: count for name, count in runs[n].units.items() if count},
-            best_in=int((within & (behind[:, n] <= gap)).sum()),
-            feasible=float(within.mean()),
-            mean=float(own[within].mean()) if within.any() else None,
-            worst=float(own.min() if maximise else own.max()) if within.all() else None,
+            best_in=int((kept & (behind[:, n] <= gap)).sum()),
+            feasible=float(kept.mean()),
+            mean=float(values[kept, n].mean()) if kept.any() else None,
             mean_regret=float(mean[n]),
             most_regret=float(worst[n]),
         )
         plans.append(one)
-    regret = [(plan.most_regret, plan.mean_regret, n) for n, plan in enumerate(plans)]
-    return {"candidates": tuple(plans), "least_regret": min(regret)[2]}
+    least = min(range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret))
+    return {"candidates": tuple(plans), "least_regret": least}
 
 
 # Sobol indices
@@ -370,21 +342,19 @@ def indices(unsure: Sequence[Unknown], values: Numbers) -> tuple[tuple[Index, ..
     from scipy.stats import sobol_indices
 
     without = np.isnan(values)
+    filled = np.where(without, np.mean(values[~without]) if not without.all() else 0.0, values)
     of = f"{int(without.sum()):,} of {len(values):,} scenarios of their own have no plan"
     if without.mean() > MOST_WITHOUT:
         return (), f"No indices: {of}, more than {MOST_WITHOUT:.0%}. Narrow the distributions."
     if len(unsure) == 1:
         return (), "No indices: one input alone varies."
-    mean = float(values[~without].mean())
-    filled = np.where(without, mean, values)
-    if filled.std() <= STILL * max(abs(mean), STILL):
+    if filled.std() <= STILL * max(abs(filled.mean()), STILL):
         return (), "No indices: the objective is the same in every scenario."
     n = len(values) // (len(unsure) + 2)
     a, b, *mixed = filled.reshape(len(unsure) + 2, 1, n)
     found = sobol_indices(func={"f_A": a, "f_B": b, "f_AB": np.array(mixed)}, n=n)
     note = f"From {len(values):,} scenarios of their own (Saltelli's design)."
-    if without.any():
-        note += f" {of}; their objective counts as the mean."
+    note += f" {of}; their objective counts as the mean." if without.any() else ""
     orders = zip(unsure, np.ravel(found.first_order), np.ravel(found.total_order), strict=True)
     return tuple(
         Index(path=each.field.path, label=each.label, first=float(first), total=float(total))
@@ -394,20 +364,16 @@ def indices(unsure: Sequence[Unknown], values: Numbers) -> tuple[tuple[Index, ..
 
 # Distributions as text
 
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "uniform": ("LOW", "HIGH"),
-    "triangular": ("LOW", "MODE", "HIGH"),
-    "loguniform": ("LOW", "HIGH"),
+KINDS: Mapping[str, str] = {
+    "uniform": "LOW, HIGH",
+    "triangular": "LOW, MODE, HIGH",
+    "loguniform": "LOW, HIGH",
 }
 """Distributions with their arguments."""
 EXAMPLE = "uniform(8 MW, 12 MW)"
 FIX = f"write for example --vary 'site.facility_power={EXAMPLE}'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
 _INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
-
-
-class DistributionError(FixableError):
-    """A distribution that cannot be."""
 
 
 class Unknown(NamedTuple):
@@ -425,100 +391,70 @@ def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
     Raises:
         InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
     """
-    known, found = labels(inputs), list[Unknown]()
+    known, drawn = labels(inputs), list[tuple[Field, str, str, str]]()
     for path, text, reason in _usual(inputs, resolve(inputs)) if not dists else ():
         with suppress(NoPlaceError):  # the problem does not state it
-            field = Field(inputs, path)
-            words = f"{text}: {reason}"
-            found.append(Unknown(field, _law(field, text), words, label(inputs, field.path, known)))
+            drawn.append((Field(inputs, path), text, "", f"{text}: {reason}"))
     for option in dists:
-        origin = f"--vary {clip(option, 80)}"
-        path, _, text = (part.strip() for part in option.partition("="))
-        if not path or not text:
-            raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
-        try:
-            field = Field(inputs, path)
-            found.append(Unknown(field, _law(field, text), text, label(inputs, field.path, known)))
-        except (NoPlaceError, DistributionError, QuantityError) as error:
-            raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
-    refuse_overlap(each.field.variable for each in found)
-    return tuple(found)
+        field, text, origin = field_of(inputs, option, "DISTRIBUTION", FIX)
+        drawn.append((field, text, origin, text))
+    refuse_overlap(field.variable for field, *_ in drawn)
+    return tuple(
+        Unknown(field, _law(field, text, origin), words, label(inputs, field.path, known))
+        for field, text, origin, words in drawn
+    )
 
 
-def _law(field: Field, text: str) -> Any:
+def _law(field: Field, text: str, origin: str) -> Any:
     """Distribution of scipy.stats of a field.
 
     Raises:
-        DistributionError, QuantityError: distribution or a value is wrong.
+        InputError: distribution or a value is wrong.
     """
     from scipy import stats
 
+    name, given = _parts(text, origin)
+    shape = f"write {name}({KINDS[name]})"
+    asked, count = KINDS[name].count(",") + 1, sum(map(bool, given))
     if not field.slot.numeric:
-        message = f"'{field.path}' takes no numbers"
-        raise DistributionError(message, f"--mode grid takes words: --vary {field.path}=A,B")
-    name, given = _parts(text)
-    shape = f"write {name}({', '.join(KINDS[name])})"
-    if not all(given) or len(given) != len(KINDS[name]):
-        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values"
-        raise DistributionError(f"{message}, not {len(KINDS[name])}", shape)
-    numbers = [_value(field, each) for each in given]
+        fix = f"--mode grid takes words: --vary {field.path}=A,B"
+        raise _wrong(f"'{field.path}' takes no numbers", origin, fix)
+    if not all(given) or len(given) != asked:
+        raise _wrong(f"'{clip(text, 40)}' has {count} values, not {asked}", origin, shape)
+    worded = next((each for each in given if factor(each) is None), None)
+    if field.several and worded is not None:
+        words = f"means several values, and {clip(worded, 40)} is no factor of them"
+        raise _wrong(f"'{field.path}' {words}", origin, "write for example uniform(x0.8, x1.2)")
+    numbers = [number_of(field.side(each, origin).value) or 0.0 for each in given]
     low, high = numbers[0], numbers[-1]
-    _refuse(field.read(field.text(low)).faults)
     if sorted(numbers) != numbers or low == high:
-        raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
-    _refuse(field.read(field.text(high)).faults)
+        raise _wrong(f"{', '.join(given)} do not rise from LOW to HIGH", origin, shape)
     if name == "triangular":
         return stats.triang((numbers[1] - low) / (high - low), low, high - low)
     if name == "uniform":
         return stats.uniform(low, high - low)
     if low <= 0.0:
-        raise DistributionError(f"{given[0]} of a loguniform is not more than 0", shape)
+        raise _wrong(f"{given[0]} of a loguniform is not more than 0", origin, shape)
     return stats.loguniform(low, high)
 
 
-def _parts(text: str) -> tuple[str, list[str]]:
+def _parts(text: str, origin: str) -> tuple[str, list[str]]:
     """Name of a distribution and its arguments."""
     call, interval = _CALL.match(text), _INTERVAL.match(text)
     if call is None and interval is not None:
         return "uniform", list(interval.groups())
     if call is None:
         fix = f"write LOW..HIGH or {EXAMPLE}; known: {', '.join(KINDS)}"
-        raise DistributionError(f"'{clip(text, 40)}' is no distribution", fix)
+        raise _wrong(f"'{clip(text, 40)}' is no distribution", origin, fix)
     name = call[1].lower()
     if name not in KINDS:
         fix = did_you_mean(name, list(KINDS)) or f"known: {', '.join(KINDS)}"
-        raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
+        raise _wrong(f"no distribution '{clip(call[1], 40)}'", origin, fix)
     return name, [part.strip() for part in call[2].split(",")]
 
 
-def _value(field: Field, text: str) -> float:
-    """A quantity of a field, or a factor times its base, in the unit drawn.
-
-    Raises:
-        DistributionError: it is neither.
-        QuantityError: it has the wrong unit, or none.
-    """
-    share = factor(text)
-    if share is not None and field.base is None:
-        message = f"there is no number here to take {clip(text, 40)} of"
-        raise DistributionError(message, "write the values themselves")
-    if share is not None:
-        return float(share) * (field.base or 0.0)
-    if field.several:
-        message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
-        raise DistributionError(message, "write for example uniform(x0.8, x1.2)")
-    if field.slot.unit is not None:
-        return units.parse(text, field.slot.unit.dimension, field.rates)
-    if field.slot.whole:
-        return units.parse(text, units.NUMBER)
-    reading = field.read(text)
-    _refuse(reading.faults)
-    return float(number_of(reading.changes[0].value) or 0.0)
-
-
-def _refuse(faults: Sequence[Finding]) -> None:
-    if faults:
-        raise DistributionError(faults[0].message, faults[0].fix)
+def _wrong(message: str, origin: str, fix: str) -> InputError:
+    return InputError(Finding("vary", message, origin, fix=fix))
 
 
 # Inputs that are usually uncertain

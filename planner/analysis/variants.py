@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
-from planner.analysis.request import SweepOptions
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
@@ -128,7 +127,6 @@ class Other(NamedTuple):
     """Changes that leave only one storage vendor, or one GPU system, on offer."""
 
     kind: Literal["storage_vendor", "gpu_type"]
-    key: str
     label: str
     changes: tuple[Change, ...]
 
@@ -136,23 +134,23 @@ class Other(NamedTuple):
 def others(inputs: Inputs, case: Case, units: Mapping[str, int]) -> Iterator[Other]:
     """Yield each storage vendor and each GPU system that a purchase does not hold alone."""
     held = {item.vendor for item in case.flash if units[item.id]}
-    for vendor in sorted({item.vendor for item in case.flash}):
-        if held == {vendor}:
-            continue
-        members = {item.id for item in case.flash if item.vendor == vendor}
-        families = tuple(sorted({item.family for item in case.flash if item.id in members}))
+    for vendor in sorted(
+        {item.vendor for item in case.flash} - (held if len(held) == 1 else set())
+    ):
+        members = [item for item in case.flash if item.vendor == vendor]
+        families, ids = tuple(sorted({i.family for i in members})), {i.id for i in members}
         only = Change("consider.storage_families", families, f"[{', '.join(families)}]")
         excluded = (
             Change(f"items.{item.id}.exclude", True, "true")
             for item in case.storage
-            if item.family in families and item.id not in members
+            if item.family in families and item.id not in ids
         )
-        yield Other("storage_vendor", vendor, vendor, (only, *excluded))
+        yield Other("storage_vendor", vendor, (only, *excluded))
     bought = {system.id for system in case.systems if units[system.id]}
     for system in case.systems:
         if {system.id} != bought:
             only = Change("consider.gpu_systems", (system.id,), f"[{system.id}]")
-            yield Other("gpu_type", system.id, inputs.item(system.id).model, (only,))
+            yield Other("gpu_type", inputs.item(system.id).model, (only,))
 
 
 Fixed = tuple[str, str, object, str]
@@ -161,25 +159,23 @@ Fixed = tuple[str, str, object, str]
 
 def open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, Change]]:
     """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
-    for label, path, value, text in _fixed_levers(inputs, plan):
-        yield label, Change(path, value, text or f"{value}")
-
-
-def _fixed_levers(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
-    job = inputs.problem.job
-    yield from _fabrics(inputs, plan)
-    if job.power is not None and job.power.asked != (1.0,):
-        yield "GPUs at full power", job_path("power.points"), 1.0, "100 %"
+    job, fixed = inputs.problem.job, [*_fabrics(inputs, plan)]
     precision = job.training.precision
+    if job.power is not None and job.power.asked != (1.0,):
+        fixed.append(("GPUs at full power", job_path("power.points"), 1.0, "100 %"))
     if isinstance(precision, tuple) and len(precision) > 1:
-        yield f"{precision[0]} alone", job_path("training.precision"), precision[0], ""
+        path = job_path("training.precision")
+        fixed.append((f"{precision[0]} alone", path, precision[0], ""))
     if job.levels is not None:
-        yield "checkpoints on storage alone", job_path("checkpoint.local.use"), "no", ""
+        path = job_path("checkpoint.local.use")
+        fixed.append(("checkpoints on storage alone", path, "no", ""))
     if job.repair is not None and job.repair.when_short == "shrink":
-        yield "waiting where units are short", job_path("repair.when_short"), "wait", ""
+        path = job_path("repair.when_short")
+        fixed.append(("waiting where units are short", path, "wait", ""))
     if any(limit.name == "endurance" for limit in plan.limits):
-        yield "drives written without limit", "storage.endurance", "off", ""
-    yield from _spares(inputs, plan)
+        fixed.append(("drives written without limit", "storage.endurance", "off", ""))
+    for label, path, value, text in (*fixed, *_spares(inputs, plan)):
+        yield label, Change(path, value, text or f"{value}")
 
 
 def _spares(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
@@ -277,6 +273,14 @@ def value_of(case: Case, run: Run) -> float:
     return natural(case.objective, measure(case, case.objective)(run))
 
 
+def proof_of(case: Case, run: Run, bound: float) -> Certificate:
+    """Certificate of an operation under a bound, a score."""
+    value = measure(case, case.objective)(run)
+    bound = (max if case.maximise else min)(bound, value)
+    apart = share(case, value, bound)
+    return Certificate("optimal", run, value, bound, apart, 0, 0.0, late=False)
+
+
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
     """Assemble a plan in figures, confirmed by independent arithmetic.
 
@@ -348,10 +352,8 @@ class Group(NamedTuple):
     @property
     def values(self) -> Numbers:
         """Supplies: a row for each scenario, a column for each path."""
-        rows = []
-        for scenario in self.scenarios:
-            last = {change.path: change.value for change in scenario.changes}
-            rows.append([float(last[path]) for path in self.paths])
+        last = [{change.path: change.value for change in each.changes} for each in self.scenarios]
+        rows = [[float(values[path]) for path in self.paths] for values in last]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.paths))
 
 
@@ -368,30 +370,22 @@ def groups(scenarios: Iterable[Scenario]) -> list[Group]:
     return list(found.values())
 
 
-def pieces(scenarios: Sequence[Scenario]) -> list[tuple[Scenario, ...]]:
+def pieces(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
     """Split scenarios into tasks: neighbours of a large group, and several small groups."""
-    found: list[tuple[Scenario, ...]] = []
-    small: list[Group] = []
+    found, small = list[list[Scenario]](), list[list[Scenario]]()
     for group in groups(scenarios):
         size = len(group.scenarios)
         if size < LEAST_SPLIT:
-            small.append(group)
+            small.append(group.scenarios)
             continue
         order = np.lexsort(group.values.T[::-1]) if group.paths else np.arange(size)
-        parts = max(2, -(-size // PIECE)) if size >= HALVED else 1
-        for part in np.array_split(order, parts):
-            found.append(tuple(group.scenarios[place] for place in part.tolist()))
-    for first in range(0, len(small), TOGETHER):
-        together = small[first : first + TOGETHER]
-        found.append(tuple(each for group in together for each in group.scenarios))
-    return found
+        parts = np.array_split(order, max(2, -(-size // PIECE)) if size >= HALVED else 1)
+        found += [[group.scenarios[place] for place in part] for part in parts]
+    firsts = range(0, len(small), TOGETHER)
+    return found + [[one for each in small[n : n + TOGETHER] for one in each] for n in firsts]
 
 
-# Solving
-
-
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A group with inputs and case under its loosest limits.
 
     ``allowed`` has a row for each scenario and a column for each of the ``supplies``.
@@ -402,7 +396,7 @@ class Prepared:
     case: Case
     supplies: tuple[Limit, ...]
     allowed: Numbers
-    options: SweepOptions
+    options: Options
 
     def inputs_of(self, place: int) -> Inputs:
         """Inputs of one scenario."""
@@ -413,7 +407,7 @@ class Prepared:
         return inputs
 
 
-def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
+def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
     """Resolve a group under its loosest limits.
 
     Raises:
@@ -438,34 +432,29 @@ def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
 
 def solve(asked: Prepared) -> list[Answer]:
     """Solve the scenarios of a group, in order."""
-    how = asked.options
+    how, case = asked.options, asked.case
     sweep = Sweep(
-        asked.case,
-        asked.allowed,
-        asked.supplies,
-        how.gap,
-        how.time_limit_s,
-        how.ties,
-        how.known,
+        case, asked.allowed, asked.supplies, how.gap, how.time_limit_s, how.ties, how.known
     )
     pairs = zip(asked.group.scenarios, sweep.answers(), strict=True)
-    return [_answer(asked.case, how.gap, scenario, each) for scenario, each in pairs]
+    return [_answer(case, how.gap, scenario, each) for scenario, each in pairs]
 
 
 def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer) -> Answer:
+    run, how = found.operation, found.certificate
     if found.endless:
-        return Answer(scenario, "unbounded", certificate=found.certificate)
-    if found.operation is None:
+        return Answer(scenario, "unbounded", certificate=how)
+    if run is None:
         is_open = math.isfinite(found.bound) or found.bound > 0
-        status: RowStatus = "no_solution" if is_open else "infeasible"
-        return Answer(scenario, status, certificate=found.certificate)
+        return Answer(scenario, "no_solution" if is_open else "infeasible", certificate=how)
     sign = 1.0 if case.maximise else -1.0
     score, best = sign * found.score, sign * found.best
     bound = sign * found.bound if math.isfinite(found.bound) else None
     gap = None if bound is None else share(case, best, bound)
+    status: RowStatus = "optimal" if gap is not None and gap <= gap_asked + 1e-9 else "feasible"
     proof = Certificate(
-        "optimal" if gap is not None and gap <= gap_asked + 1e-9 else "feasible",
-        found.operation,
+        "optimal" if status == "optimal" else "feasible",
+        run,
         score,
         bound,
         gap,
@@ -475,16 +464,9 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         best=best,
         near_optimal_loss=share(case, best, score, -1.0),
     )
-    return Answer(
-        scenario,
-        "optimal" if proof.status == "optimal" else "feasible",
-        value=natural(case.objective, score),
-        bound=None if bound is None else natural(case.objective, bound),
-        gap=gap,
-        operation=found.operation,
-        certificate=found.certificate,
-        proof=proof,
-    )
+    value = natural(case.objective, score)
+    most = None if bound is None else natural(case.objective, bound)
+    return Answer(scenario, status, value, most, gap, run, how, proof=proof)
 
 
 def failed(scenario: Scenario, error: Exception) -> Answer:
@@ -506,44 +488,37 @@ View = Callable[[Prepared | None, list[Answer]], list[ResultT]]
 """Turns the answers of a group into results; without ``Prepared`` none of them has a plan."""
 
 
-def _solved(
-    bases: Mapping[str, Inputs], group: Group, options: SweepOptions, view: View[ResultT]
-) -> dict[int, ResultT]:
-    """Results by index; a group in which a scenario cannot be solved is halved."""
-    asked: Prepared | None
-    try:
-        asked = prepare(bases[group.base], group, options)
-        answers = solve(asked)
-    except Exception as error:
-        if len(group.scenarios) > 1:
-            half, found = len(group.scenarios) // 2, dict[int, ResultT]()
-            for part in (group.scenarios[:half], group.scenarios[half:]):
-                found |= _solved(bases, group._replace(scenarios=part), options, view)
-            return found
-        asked, answers = None, [failed(group.scenarios[0], error)]
-    try:
-        made = view(asked, answers)
-    except Exception as error:
-        made = view(None, [failed(each.scenario, error) for each in answers])
-    return dict(zip((each.scenario.index for each in answers), made, strict=True))
-
-
-def _piece(
+def _solve_piece(
     bases: Mapping[str, Inputs],
-    options: SweepOptions,
+    options: Options,
     view: View[ResultT],
     piece: Sequence[Scenario],
 ) -> dict[int, ResultT]:
-    found: dict[int, ResultT] = {}
-    for group in groups(piece):
-        found |= _solved(bases, group, options, view)
+    """Results by index; a group in which a scenario cannot be solved is halved."""
+    found, left = dict[int, ResultT](), groups(piece)
+    while left:
+        group, asked = left.pop(), None
+        try:
+            asked = prepare(bases[group.base], group, options)
+            answers = solve(asked)
+        except Exception as error:
+            if (half := len(group.scenarios) // 2) > 0:
+                parts = group.scenarios[:half], group.scenarios[half:]
+                left += [group._replace(scenarios=part) for part in parts]
+                continue
+            asked, answers = None, [failed(group.scenarios[0], error)]
+        try:
+            made = view(asked, answers)
+        except Exception as error:
+            made = view(None, [failed(each.scenario, error) for each in answers])
+        found.update(zip((each.scenario.index for each in answers), made, strict=True))
     return found
 
 
 def solve_variants(
     bases: Mapping[str, Inputs],
     scenarios: Sequence[Scenario],
-    options: SweepOptions,
+    options: Options,
     view: View[ResultT],
     found: dict[int, ResultT],
     progress: Progress = ignore,
@@ -554,11 +529,9 @@ def solve_variants(
         bases: problems by the name that scenarios give as their base.
         view: makes the results; it is pickled.
         found: filled with results by index as they come, so that an interruption keeps them.
-        progress: called with the numbers of scenarios solved and of all.
     """
-
-    tasks: dict[Hashable, tuple[Scenario, ...]] = dict(enumerate(pieces(scenarios)))
-    do = partial(_piece, bases, options, view)
+    tasks: dict[Hashable, list[Scenario]] = dict(enumerate(pieces(scenarios)))
+    do = partial(_solve_piece, bases, options, view)
     for key, made in results(do, tasks.items(), jobs=options.jobs, dask=options.dask):
         if isinstance(made, Lost):
             lost = [Answer(scenario, "failed", reason=made.reason) for scenario in tasks[key]]
@@ -572,7 +545,7 @@ def solve_variants(
 def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
-    options: SweepOptions,
+    options: Options,
     progress: Progress = ignore,
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""

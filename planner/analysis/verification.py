@@ -20,6 +20,7 @@ from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
+from planner.files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.objective import without_dominated, without_idle_bursts
@@ -30,7 +31,6 @@ from planner.plan import assemble, versions
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.untrusted_files import contents, json_of
 from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.version import __version__
 
@@ -60,18 +60,19 @@ class PlanFile:
     changes: tuple[str, ...]
 
 
-def read_plan(path: Path, model: Plan | None = None) -> Plan:
+def read_plan(path: Path, model: object = None) -> Plan:
     """Read a plan file whose every figure follows from the inputs it carries.
 
     Args:
-        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
+        model: a plan in memory instead, which ``path`` stands for.
 
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
     opened = open_plan(path, model)
     plan, here = opened.plan, f"planner {__version__}"
-    if wrong := faults(opened.inputs, plan) or opened.changes:
+    found = faults(opened.inputs, plan) or opened.changes
+    if wrong := found or assembly_faults(opened.inputs, plan):
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         fix = f"planner verify lists them; {_AGAIN}"
         if plan.provenance.tool != here:
@@ -81,19 +82,17 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     return plan
 
 
-def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
+def open_plan(path: Path, model: object = None) -> PlanFile:
     """Open a plan file, or a plan in memory, right or wrong.
 
     Raises:
         InputError: it cannot be read, or lacks parts that checking needs.
     """
-    if model is not None:
-        return from_data(str(path), model.model_dump_json().encode())
-    return from_data(str(path), contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan"))
-
-
-def from_data(name: str, data: bytes) -> PlanFile:
-    """Open the bytes of a plan file; see `open_plan`."""
+    name = str(path)
+    if isinstance(model, Plan):
+        data = model.model_dump_json().encode()
+    else:
+        data = contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan")
     found = json_of(data, name, _TAKES)
     version = found.get("schema_version") if isinstance(found, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:
@@ -111,9 +110,8 @@ def from_data(name: str, data: bytes) -> PlanFile:
     message = "the plan does not carry what it was made from"
     try:
         if written.inputs is not None:
-            inputs = inputs_from_text(written.inputs)
-            why = "not as planner wrote it; the checksum differs"
-            changes = tuple(f"{part}: {why}" for part in written.changed)
+            inputs, why = inputs_from_text(written.inputs), "not as planner wrote it"
+            changes = tuple(f"{part}: {why}; the checksum differs" for part in written.changed)
             return PlanFile(name, written.plan, inputs, written.inputs, changes)
     except InputError as error:
         message = error.findings[0].message
@@ -133,13 +131,12 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    path, limit_s = request.path, request.time_limit_s
+    path, limit_s = request.path, request.solving.time_limit_s
     if path.suffix.lower() == ".xlsx":
         from planner.workbook.audit import audit  # openpyxl takes long to load
 
         return audit(path, request.options(), solve_again=solve_again)
-    model = request.models.get(path)
-    opened = open_plan(path, model if isinstance(model, Plan) else None)
+    opened = open_plan(path, request.models.get(path))
     plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
     text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [
@@ -320,7 +317,7 @@ def is_repeatable(plan: Plan) -> bool:
 
 
 def _differences(plan: Plan, again: Plan, left_out: set[str]) -> Iterator[str]:
-    one, other = plan.model_dump(mode="json"), again.model_dump(mode="json")
+    one, other = (each.model_dump(mode="json", warnings=False) for each in (plan, again))
     for part in one.keys() | other.keys():
         if part not in left_out:
             yield from _compare(part, one.get(part), other.get(part))

@@ -155,13 +155,13 @@ def _load_catalogs(files: Sequence[str], books: Sequence[Path]) -> tuple[Catalog
 
 
 def _items_named(word: str, catalogs: Catalogs) -> list[Item]:
-    """The item of an id, or the items of a category or of vendors that begin with a word."""
+    """The item of an id, or the items of a category, of a vendor, or with a word in their name."""
     if word in catalogs.items:
         return [catalogs.items[word]]
     every, small = catalogs.items.values(), word.casefold()
-    found = [
-        each for each in every if each.category == word or each.vendor.casefold().startswith(small)
-    ]
+    found = [each for each in every if each.category == word]
+    found = found or [each for each in every if each.vendor.casefold().startswith(small)]
+    found = found or [each for each in every if small in f"{each.id} {each.model}".casefold()]
     if found:
         return found
     categories = sorted({item.category for item in every})

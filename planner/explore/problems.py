@@ -6,12 +6,14 @@ import contextlib
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from planner import api
+from planner.analysis.tornado import label, labels
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
@@ -31,7 +33,7 @@ from planner.portfolio.plan import solve as solve_portfolio
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.report.views.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
@@ -71,9 +73,13 @@ class SingleExplorer(Explorer):
 
     def __init__(self, path: Path, inputs: Inputs, **given: Any) -> None:
         assert inputs.document is not None
+        known = labels(inputs)
         super().__init__(
             path,
-            sliders=tuple(sliders_of(inputs.document.data)),
+            sliders=tuple(
+                replace(each, label=capital(label(inputs, each.path, known)))
+                for each in sliders_of(inputs.document.data)
+            ),
             choices=tuple(each for each in _choices(inputs) if len(each.options) > 1),
             title=inputs.problem.name,
             stages_s=SOLVE_S,
@@ -115,7 +121,8 @@ class SingleExplorer(Explorer):
             message = "No plan found yet, or nothing limits the purchase."
         if answer.status == "infeasible":
             options = api.Options(time_limit_s=max(effort.left_s, 0.1)).started()
-            message = api.why_infeasible(inputs, options).summary
+            reasons = api.why_infeasible(inputs, options)
+            message = reasons.model_copy(update={"undecided": ()}).summary
         plan = assemble(inputs, case, answer, solver="highs", gap=gap, message=message)
         verify(inputs, plan)
         return plan, case
@@ -127,7 +134,7 @@ class SingleExplorer(Explorer):
         plan, _ = self.solve(asked, effort)
         if base is None:
             vars(self)["base"] = base = plan
-        found = _single_page(restated(plan), restated(base))
+        found = _single_page(in_currency(plan), in_currency(base))
         found["proving"] |= plan.status == "infeasible" and not stage  # the reason takes longer
         return found
 
@@ -155,7 +162,7 @@ class SingleExplorer(Explorer):
             "x": "delivered write bandwidth, GB/s",
             "y": plan.objective.unit,
             "points": [{"x": count * each, "y": y, "n": count} for count, y in points],
-            "at": line.quantity,
+            "plan": {"x": line.quantity * each, "y": plan.objective.value},
         }
 
     def workbook(self, asked: Asked) -> bytes:
@@ -240,23 +247,13 @@ def _page(
 
 def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dict[str, Any]:
     """A figure with its difference to the problem as it is."""
-    text, change = _short(value, unit), value - before
-    if text == _short(before, unit):
+    text, change = words.brief(value, unit), value - before
+    if text == words.brief(before, unit):
         return {"label": label, "text": text, "change": "", "better": 0}
-    size = _short(abs(change), unit).replace(" %", " points")
+    size = words.brief(abs(change), unit).replace(" %", " points")
     better = (sense * change > 0) - (sense * change < 0)
     signed = f"{'+' if change > 0 else '−'}{size}"
     return {"label": label, "text": text, "change": signed, "better": better}
-
-
-def _short(value: float, unit: str) -> str:
-    """A figure with its unit, from 1,000 on without decimals; shares and money with two."""
-    if unit == "share":
-        return words.percent(value, 2)
-    if "USD" in unit:
-        return words.money(value)
-    bare = unit != "s"
-    return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.quantity(value, unit)
 
 
 def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
@@ -266,7 +263,6 @@ def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
     head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
         return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}
-    lines = edition.decided_lines(plan)
     return _page(
         head,
         _single_figures(plan),
@@ -277,7 +273,7 @@ def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
             if edition.can_run_short(limit)
         ],
         plan.totals.capex_by_section_usd,
-        buys=words.listed([words.so_many(each.working, words.product(each)) for each in lines]),
+        buys=edition.bought_text(plan),
         notes=len(plan.warnings),
     )
 

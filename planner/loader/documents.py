@@ -20,13 +20,13 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from planner import units
+from planner import shipped, units
 from planner.errors import Finding, InputError, clip, did_you_mean, suggest
+from planner.files import contents
 from planner.inputs import Document
 from planner.paths import DataPath, dotted
 from planner.removed import setting_successor
 from planner.schema import Unit
-from planner.untrusted_files import contents
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileLine = tuple[str, int | None]
@@ -89,6 +89,11 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
     """
     digest = "" if text is None else hashlib.sha256(text.encode()).hexdigest()
     if text is None:
+        if not path.suffix and not os.path.lexists(path):
+            named, known = path.with_name(f"{path.name}.yaml"), shipped.problem_files()
+            hint = f"planner init {path.name}" if path.name in known else "give FILE.yaml"
+            hint = f"did you mean {named}?" if named.exists() else hint
+            raise InputError(Finding("not-found", f"no such {what}", shorten_path(path), fix=hint))
         text, digest = read_text(path, what)
     document = parse(text, shorten_path(path))
     if not isinstance(document.data, dict):
@@ -376,6 +381,7 @@ def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
     if other != own and (own not in data or other == "schema_version"):
         message = f"expected {_KINDS[own]}, found {_KINDS[other]}"
         fix = f"{_KINDS[own]} has the key '{own}'"
+        fix = "planner verify checks a plan" if "provenance" in data else fix
         raise InputError(Finding("kind", message, *document.place((other,)), fix=fix))
 
 

@@ -30,11 +30,11 @@ from planner.optimizer.bill import (
     stored,
     unmet_needs,
 )
-from planner.optimizer.goodput import Shrunk, kept_by_swaps
+from planner.optimizer.goodput import Shrunk
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.checkpoint import write_volume_tb_per_day
-from planner.sizing.goodput import TwoLevels
+from planner.sizing.goodput import Levels
 
 AROUND = 16
 """Numbers of GPUs that are tried together where several types share them."""
@@ -46,8 +46,7 @@ class Run:
 
     A restore reads at ``read_gb_per_s``, through the clients that read then; training data comes at
     ``data_gb_per_s``, through all in use. ``goodput`` counts the share of time ``waiting`` for
-    repairs, and with one level of checkpoints ``kept_by_swaps``: with two, swaps are in the
-    restarts. Of a job that goes on with fewer replicas ``waiting`` is the share of its work lost to
+    repairs. Of a job that goes on with fewer replicas ``waiting`` is the share of its work lost to
     units out, and ``mtti_s`` that of the replicas that run. ``ways`` are ids, one for each type in
     use; ``units`` and ``used`` count by item; ``every`` so many-th local checkpoint goes on.
     """
@@ -80,7 +79,6 @@ class Run:
     every: int
     spares: int
     waiting: float
-    kept_by_swaps: float
 
     @property
     def remote_interval_s(self) -> float:
@@ -254,7 +252,6 @@ class _Single:
             every=1 if t.local is None or use.every is None else int(use.every[place]),
             spares=spares,
             waiting=at(ran.waiting),
-            kept_by_swaps=at(kept_by_swaps(repair, ran.mtti_s)),
         )
 
 
@@ -350,21 +347,20 @@ def shrunk_of(case: Case, run: Run) -> Shrunk | None:
     return single.work.shrunk(single.use)
 
 
-def on_two_levels(job: Job, run: Run) -> TwoLevels:
-    """The times of a run with a local level."""
-    levels, repair = job.levels, job.repair
-    assert levels is not None
-    return TwoLevels(
+def levels_of(job: Job, run: Run) -> Levels:
+    """The times of a run's checkpoints and restarts."""
+    levels, repair = job.levels if run.mode == "local" else None, job.repair
+    return Levels(
         interval_s=run.interval_s,
-        every=run.every,
         stall_s=run.stall_s,
-        local_drain_s=run.local_drain_s,
         drain_s=run.drain_s,
-        local_restart_s=levels.local_restart_s,
         restart_s=job.restart_s,
         restore_s=run.restore_s,
         mtti_s=run.mtti_s,
-        remote_share=levels.remote_share,
+        every=run.every,
+        local_drain_s=run.local_drain_s,
+        local_restart_s=0.0 if levels is None else levels.local_restart_s,
+        remote_share=1.0 if levels is None else levels.remote_share,
         drain_slowdown=job.drain_slowdown,
         hardware_share=0.0 if repair is None else repair.hardware_share,
         swap_s=0.0 if repair is None else repair.swap_s,
@@ -374,7 +370,7 @@ def on_two_levels(job: Job, run: Run) -> TwoLevels:
 # Limits on how a job runs.
 
 
-_OF_INGEST = ("ingest", "bulk_read", "staging")
+OF_INGEST = ("ingest", "bulk_read", "staging")
 _OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
 
 
@@ -394,7 +390,7 @@ def amount(case: Case, run: Run, name: str) -> float:
         "blocking": lambda: drain_s / run.interval_s,
         "drain_fits": lambda: (run.stall_s if run.mode == "async" else 0.0) + drain_s,
         "local_fits": lambda: run.stall_s + run.local_drain_s,
-        **dict.fromkeys(_OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
+        **dict.fromkeys(OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
         "burst_recovery": lambda: recovery_s(case, run.units),
         "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         "min_goodput": lambda: run.goodput,
@@ -422,7 +418,7 @@ def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
 def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
     """The limits on running that a run exceeds, with the share; None of a limit of 0."""
     found: dict[str, float | None] = {}
-    for name, allowed in _limits_on(case, run):
+    for name, allowed in limits_on(case, run):
         if allowed is None:
             continue
         value = amount(case, run, name)
@@ -432,7 +428,7 @@ def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
     return found
 
 
-def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
+def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     """Yield each limit on running with the amount allowed, None where it is not."""
     job = case.job
     for limit in of_group("target", "ratio"):

@@ -417,7 +417,7 @@ class _Prover:
             top, share = own, 0.0
         if case.maximise:
             objective, scale = self.objective(stage, plan)
-            row = objective >= min(top * (1.0 - share), own) * (1.0 - NEAR) / scale
+            row = objective >= min(top * (1.0 - share), own) / scale  # tangents are a bit above
         else:
             ceiling = max(top * (1.0 + share), own) * (1.0 + NEAR)
             objective, scale = self.objective(stage, plan, ceiling if ratio else 0.0)

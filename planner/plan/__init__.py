@@ -16,8 +16,8 @@ from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
-from planner.plan.lines import idle_units, lines, totals
-from planner.plan.notes import Facts, assumptions, full_fabric, notes, verdict
+from planner.plan.lines import lines, totals
+from planner.plan.notes import Facts, assumptions, notes, verdict
 from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
     Infeasibility,
@@ -66,9 +66,8 @@ def assemble(
     run = answer.operation
     if run is None:
         return base
-    idle = idle_units(inputs, case, run)
     fabrics = tuple(fabric_reports(case, bill(case, run.units, run.ways)))
-    bill_lines = lines(inputs, case, run, fabrics, idle)
+    bill_lines = lines(inputs, case, run, fabrics)
     job = job_plan(inputs, case, run)
     sums = totals(inputs, case, run, bill_lines, job)
     reported = limits(inputs, case, run, sums, job)
@@ -80,7 +79,6 @@ def assemble(
             "limits": reported,
             "fabrics": fabrics,
             "not_counted": case.companions.missing,
-            "idle": idle,
         }
     )
     if not drawn:
@@ -99,7 +97,7 @@ def assemble(
     cut = None
     if answer.ties_cut:
         cut = "the time limit" if answer.late else "the end of the search"
-    return plan.model_copy(update={"verdict": verdict(plan, full_fabric(facts), cut)})
+    return plan.model_copy(update={"verdict": verdict(plan, cut)})
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:

@@ -29,7 +29,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     """Report how the job runs on a plan."""
     job, stated = case.job, inputs.problem.job
     in_use = case.in_use(run.used, run.ways)
-    slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
     pflops = None
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
@@ -37,6 +36,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     if pflops is not None and job.tokens is not None and job.active_parameters is not None:
         days = goodput.days_to_train(job.active_parameters, job.tokens, pflops)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
+    lost = goodput.goodput_loss(operate.levels_of(job, run), run.waiting)
     read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
     transfer_s = job.checkpoint_gb / write_gb_per_s
     system, way = in_use[0]
@@ -75,7 +75,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         interval_policy=stated.checkpoint.interval.policy,
         stall_s=run.stall_s,
         drain_s=run.drain_s,
-        drain_slowdown=slowdown,
+        drain_slowdown=0.0 if run.mode == "sync" else job.drain_slowdown,
         overlap=0.0 if run.mode == "sync" else transfer_s / run.remote_interval_s,
         max_overlap=job.max_overlap if case.rule is None else None,
         blocking=run.stall_s / run.interval_s,
@@ -95,7 +95,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         failures_per_gpu_day=run.failures_per_gpu_day,
         mtti_s=run.mtti_s,
         goodput=run.goodput,
-        **_goodput(case, run, slowdown),
+        loss=Loss(**lost, other=run.goodput * job.lost_time_share / job.progress),
+        lost_time=job.lost_time_share,
         useful_gpus=run.useful_gpus,
         useful_pflops=pflops,
         days_to_train=days,
@@ -108,29 +109,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         burst=_burst(case, run),
         bulk=_bulk(case, run) if job.bulk_needed_tb else None,
     )
-
-
-def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """Time lost by cause."""
-    job = case.job
-    if run.mode == "local":
-        parts = goodput.two_level_loss(operate.on_two_levels(job, run), run.waiting)
-    else:
-        parts = goodput.goodput_loss(
-            run.interval_s,
-            run.stall_s,
-            run.drain_s,
-            job.restart_s,
-            run.restore_s,
-            run.mtti_s,
-            slowdown,
-            run.kept_by_swaps,
-            run.waiting,
-        )
-    return {
-        "loss": Loss(**vars(parts), other=run.goodput * job.lost_time_share / job.progress),
-        "lost_time": job.lost_time_share,
-    }
 
 
 def _local(case: Case, run: Run) -> LocalPlan:

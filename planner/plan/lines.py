@@ -13,7 +13,6 @@ from planner.case.figures import discount, support_span
 from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
 from planner.case.model import Companion
-from planner.case.resolve import unwanted
 from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
@@ -23,7 +22,7 @@ from planner.plan.job import ways_in_use
 from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
-from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
+from planner.schema.plan import FabricReport, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
 
 SECTIONS: dict[str, Section] = {
@@ -44,17 +43,12 @@ ORDER = ("Network", "Optics & cables", "Racks & power", "Software", "Services", 
 
 
 def lines(
-    inputs: Inputs,
-    case: Case,
-    run: Run,
-    fabrics: Iterable[FabricReport],
-    idle: Iterable[IdleUnits],
+    inputs: Inputs, case: Case, run: Run, fabrics: Iterable[FabricReport]
 ) -> tuple[Line, ...]:
     """A line for everything in the plan: GPU systems and storage, components, companions.
 
     Args:
         fabrics: those of the plan, which say the role of switches.
-        idle: owned units without use.
     """
     spent = bill(case, run.units, run.ways)
     result: list[Line] = []
@@ -67,8 +61,7 @@ def lines(
         if isinstance(offer, System) and offer.id in run.used:
             line = _line_at_set_point(inputs, case, run, line)
         if line.idle:
-            reason = next(each.reason for each in idle if each.sku == line.sku)
-            note = f"{line.idle:,} owned stand idle: {reason}"
+            note = f"{line.idle:,} owned, idle: {_why_idle(case, run, offer)}"
             line = line.model_copy(update={"notes": (note, *line.notes)})
         result.append(line)
         for part, quantity in figures.parts(item, inputs) if item.components else ():
@@ -319,43 +312,26 @@ def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict
     }
 
 
-# Installed units that a plan leaves idle.
-
-
-def idle_units(inputs: Inputs, case: Case, run: Run) -> tuple[IdleUnits, ...]:
-    """The owned units that the plan keeps in place and does not use."""
-    counts = bill(case, run.units, run.ways).counts
-    result = []
-    for offer in case.offers():
-        units = round(counts[offer.place]) - run.units[offer.id]
-        if units:
-            reason, change = _why_idle(inputs, case, run, offer)
-            retire = f"items.{offer.id}.retire: true takes them out"
-            fix = f"{change}; {retire}" if change else retire
-            result.append(IdleUnits(sku=offer.id, units=units, reason=reason, fix=fix))
-    return tuple(result)
-
-
-def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> tuple[str, str]:
-    """Reason why units are idle, and the change that would use them ('' for none)."""
+def _why_idle(case: Case, run: Run, offer: Offer) -> str:
+    """Reason why installed units are idle."""
     job, used = case.job, run.used
     if isinstance(offer, System):
-        place = of_job("gpus.max", job.name)
         if offer.id not in used and len(used) >= job.max_types:
-            change = f"max_types: {job.max_types + 1}, or consider.gpu_systems: [{offer.id}]"
-            return f"{of_job('gpus.max_types', job.name)} is {job.max_types}", change
+            return f"{of_job('gpus.max_types', job.name)} is {job.max_types}"
         step = offer.way(run.ways).step_gpus
         if offer.id in used and job.gpus_max is not None and run.gpus + step > job.gpus_max:
-            return f"{place} is {job.gpus_max:,}", f"a larger {place}"
+            return f"{of_job('gpus.max', job.name)} is {job.gpus_max:,}"
     elif isinstance(offer, Storage):
-        families, most = {o.family for o in case.flash if run.units[o.id]}, case.max_families
-        if not offer.is_bulk and offer.family not in families and len(families) >= most:
-            change = f"max_families: {most + 1}, or consider.storage_families: [{offer.family}]"
-            return f"storage.max_families is {most}", change
+        families = {each.family for each in case.flash if run.units[each.id]}
+        if (
+            not offer.is_bulk
+            and offer.family not in families
+            and len(families) >= case.max_families
+        ):
+            return f"storage.max_families is {case.max_families}"
     else:
-        change = (unwanted(inputs.item(offer.id), inputs.problem) or ("", ""))[1]
-        return dict(case.not_considered)[offer.id], change
-    return f"the plan is no better with {'more of ' * (offer.id in used)}them in use", ""
+        return dict(case.not_considered)[offer.id]
+    return f"the plan is no better with {'more of ' * (offer.id in used)}them in use"
 
 
 # Totals; a sum over a line whose figure is not known is not known.

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from planner.case import Case, figures
-from planner.case.fabrics import WORDS
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
-from planner.case.items import total
 from planner.case.ways import ASSUMED
 from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs, needs
@@ -27,8 +25,6 @@ from planner.schema.plan import Assumption, LimitReport, Line, Plan, Verdict
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
-FULL_FROM = 0.98
-"""Share of its capacity from which on the largest fabric limits a plan."""
 FAR_FROM_MEASURED = 2.0
 """GPUs in use over the GPUs of a measurement above which a scale law is missed."""
 
@@ -59,27 +55,7 @@ class Facts(NamedTuple):
 def notes(facts: Facts) -> tuple[str, ...]:
     """Every note of a plan, the most important first."""
     groups = (_ports, _prices, _rates, _money, _job, _items)
-    full = full_fabric(facts)
-    more = () if full is None else (f"{full}, whatever power, racks and money allow",)
-    return (
-        *facts.inputs.warnings,
-        *more,
-        *(text for group in groups for text in group(facts)),
-    )
-
-
-def full_fabric(facts: Facts) -> str | None:
-    """The first fabric that is full and the largest of its switches, in words."""
-    values = bill(facts.case, facts.run.units, facts.run.ways).counts
-    for fabric in facts.case.companions.fabrics:
-        most = fabric.sizes[-1].capacity if fabric.largest else math.inf
-        if total(fabric.amount, values) > FULL_FROM * most:
-            words, switch = WORDS[fabric.network], facts.model(fabric.switch)
-            count, unit = most, "systems"
-            if fabric.design is None:
-                count, unit = most / fabric.parts_per_port, "ports"
-            return f"the {words} fabric is the largest that {switch} makes, {count:,.0f} {unit}"
-    return None
+    return (*facts.inputs.warnings, *(text for group in groups for text in group(facts)))
 
 
 def _ports(facts: Facts) -> Iterator[str]:
@@ -177,24 +153,11 @@ def _money(facts: Facts) -> Iterator[str]:
 
 
 def _job(facts: Facts) -> Iterator[str]:
-    """Repair unit, local level not tried, idle GPU systems."""
-    job, case, run, stated = facts.job, facts.case, facts.run, facts.inputs.problem.job
+    """Repair unit."""
+    job, stated = facts.job, facts.inputs.problem.job
     trays = stated.repair is not None and stated.repair.unit == "tray"
     if trays and job.repair is not None and job.repair.unit == "system":
         yield f"repair unit is the whole {facts.model(job.gpu_type)} (catalog lists no trays)"
-    without = [facts.model(s.id) for s in case.systems if s.ways[0].drives is None]
-    if stated.levels is not None and without:
-        yield (
-            f"the local level of checkpoints was not tried on {', '.join(without)}: missing in "
-            "the catalog: local.write, local.capacity"
-        )
-    for system in case.systems:
-        used = run.used.get(system.id, 0)
-        repaired = used and case.job.repair is not None
-        spares = case.job.spare_systems(system.way(run.ways), used) if repaired else 0
-        idle = run.units[system.id] - used - case.job.hot(used) - spares
-        if idle > 0:
-            yield f"{idle} x {facts.model(system.id)} idle: not used by the job"
 
 
 def _items(facts: Facts) -> Iterator[str]:
@@ -238,12 +201,11 @@ def _items(facts: Facts) -> Iterator[str]:
 # The verdict.
 
 
-def verdict(plan: Plan, full: str | None = None, cut: str | None = None) -> tuple[Verdict, ...]:
+def verdict(plan: Plan, cut: str | None = None) -> tuple[Verdict, ...]:
     """Reasons against building a plan, or against calling it the best; none as a rule.
 
     Args:
         plan: with its lines, totals, job and limits.
-        full: the largest fabric that its switches make, in words, where one is full.
         cut: cause that cut short the choice of the cheapest of equally good plans, if any.
     """
     if not plan.jobs or plan.totals is None:
@@ -253,7 +215,7 @@ def verdict(plan: Plan, full: str | None = None, cut: str | None = None) -> tupl
         "goodput": f"goodput is {100 * job.goodput:.1f} %: {_largest_loss(job)}"
         if job.goodput < LEAST_GOODPUT
         else None,
-        "supply": _unused(plan, job, full),
+        "supply": _unused(plan, job),
         "storage": _dear_storage(plan, job),
         "search": cut and f"{cut} came before the cheapest of the plans as good as this was found",
     }
@@ -268,8 +230,8 @@ def _largest_loss(job: JobPlan) -> str:
     return f"{FIGURES[f'loss.{name}'].label} {takes} {100 * share:.1f} % of the time"
 
 
-def _unused(plan: Plan, job: JobPlan, full: str | None) -> str | None:
-    """Much of every supply unused where no limit keeps the plan from more GPUs."""
+def _unused(plan: Plan, job: JobPlan) -> str | None:
+    """Much of every supply unused where no limit of the problem keeps the plan from more GPUs."""
     supplies = {limit.name for limit in SUPPLIES}
     given = [each for each in plan.limits if each.name in supplies and each.limit > 0]
     if plan.objective.sense != "maximize" or not given:
@@ -278,8 +240,11 @@ def _unused(plan: Plan, job: JobPlan, full: str | None) -> str | None:
     used = nearest.value / nearest.limit
     if used >= LEAST_USED or any(_holds_gpus(each, supplies) for each in plan.limits):
         return None
-    cause = full or f"more GPUs would do less work, {_largest_loss(job)}"
-    return f"{100 * (1 - used):.0f} % of {nearest.label} is unused and no limit binds: {cause}"
+    cause = f"no limit binds: more GPUs would do less work, {_largest_loss(job)}"
+    for each in plan.limits:
+        if each.binding and each.name.startswith("fabric."):
+            cause = f"{each.limit:,.0f} {each.label} are taken"
+    return f"{100 * (1 - used):.0f} % of {nearest.label} is unused: {cause}"
 
 
 def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from planner.case.figures import weights
 from planner.errors import Finding, InputError, VerificationError
+from planner.files import contents
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
@@ -32,7 +33,6 @@ from planner.portfolio.schema import (
     Use,
 )
 from planner.portfolio.search import Answer, search
-from planner.untrusted_files import contents
 from planner.version import __version__
 
 

@@ -227,23 +227,19 @@ def _limits(plan: PortfolioPlan) -> Table:
 # Timeline and page
 
 
-def timeline(plan: PortfolioPlan) -> Chart:
+def timeline(plan: PortfolioPlan) -> tuple[Chart, Chart]:
     """Where each job runs in which periods, and the money of each order date."""
     rows, paid = _spans(plan), [m for m in plan.money if m.capex_usd]
     texts = [f"{r[-1].gpus:,} GPUs, {_type(plan, r[-1])}" for r in rows]
     runs = [(r[0].period - 0.5, r[-1].period + 0.5) for r in rows]
     ticks = tuple((float(m.period), str(m.period)) for m in plan.money)
     money = [(0.0, m.capex_usd / 1e6) for m in paid]
-    panels = (
-        _list(Axis("Period", ticks=ticks), [f"{r[0].job}, {r[0].site}" for r in rows], runs, texts),
-        _list(
-            Axis("Orders", "MUSD"),
-            [m.start or f"period {m.period}" for m in paid],
-            money,
-            [f"{high:,.2f} MUSD" for _, high in money],
-        ),
-    )
-    return Chart("timeline", "Jobs and orders by period", "", panels)
+    names = [f"{r[0].job}, {r[0].site}" for r in rows]
+    dates = [m.start or f"period {m.period}" for m in paid]
+    amounts = [f"{high:,.2f} MUSD" for _, high in money]
+    jobs = _list(Axis("Period", ticks=ticks), names, runs, texts)
+    orders = _list(Axis("Orders", "MUSD"), dates, money, amounts)
+    return Chart("timeline", "Jobs by period", "", jobs), Chart("orders", "Orders", "", orders)
 
 
 def _list(
@@ -257,7 +253,7 @@ def _list(
 
 def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
-    charts = (timeline(plan),) if plan.runs else ()
+    charts = timeline(plan) if plan.runs else ()
     shown = ShownStudy(tuple(view(plan, full=True)), charts)
     return report(_title(plan), None, [shown]).encode()
 
@@ -266,8 +262,7 @@ def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
     from planner.report.picture import svg_element
 
-    chart = timeline(plan)
-    drawn = (svg_element(chart, panel, f"time{n}") for n, panel in enumerate(chart.panels))
+    drawn = (svg_element(chart, chart.name) for chart in timeline(plan))
     return "".join(drawn) + fragment([_runs(plan), _orders(plan, full=False)])
 
 

@@ -198,7 +198,7 @@ class Table:
         return replace(self, columns=tuple(columns))
 
 
-# Charts: panels of layers on two axes.
+# Charts: a panel of layers on two axes.
 
 Tone = Literal["main", "second", "third"]
 """A colour; shape, dash or hatching always tell it apart, too."""
@@ -298,12 +298,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture: its words, and its panels. Without panels the words are all."""
+    """A picture: its words, and its panel; without one the words are all."""
 
     name: str
     title: str
     subtitle: str
-    panels: tuple[Panel, ...] = ()
+    panel: Panel | None = None
 
 
 _WIDE = 50.0

@@ -7,21 +7,22 @@ net ones, or none. What leaves the house is marked in the schema, field by field
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, reduce
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel
 
 from planner.currency import USD, Currency, Money
 from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
+from planner.report.words import product
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
+from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
-
-if TYPE_CHECKING:
-    from planner.schema.analysis import Column
 
 # Audience.
 
@@ -49,6 +50,11 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
         prices: which prices it shows, by default those of the audience.
     """
     return plan if audience == "internal" else _redacted(plan, prices or PRICES[audience])
+
+
+def shows(needed: Prices, prices: Prices) -> bool:
+    """True if an edition with some prices shows a field that needs others."""
+    return _ORDER.index(needed) <= _ORDER.index(prices)
 
 
 @cache
@@ -79,14 +85,14 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
     marks = visible(type(model))
     return type(model)(**{
         name: _visible_value(getattr(model, name), prices)
-        if name in marks and _ORDER.index(marks[name]) <= _ORDER.index(prices)
+        if name in marks and shows(marks[name], prices)
         else _nothing(model, name)
         for name in type(model).model_fields
     })  # fmt: skip
 
 
 def _visible_value(value: object, prices: Prices) -> object:
-    if isinstance(value, Currency):  # outside nobody is told whose rate it is
+    if isinstance(value, Currency):  # without the source of its rate
         return Currency(value.code, value.usd)
     if isinstance(value, PlanModel):
         return _redacted(value, prices)
@@ -117,9 +123,7 @@ def _nothing(model: PlanModel, name: str) -> Any:
 # Currency: plans and records with every amount as `Money` of the one they are shown in.
 # Their fields are called ``usd`` all the same.
 
-RecordT = TypeVar("RecordT", bound=Record)
-_RATES = frozenset({"usd_per_unit"})
-"""Rates of exchange, no amounts."""
+ShownT = TypeVar("ShownT")
 
 
 def currency_of(result: object) -> Currency:
@@ -128,51 +132,55 @@ def currency_of(result: object) -> Currency:
     return next(filter(None, found), USD)
 
 
-def restated(record: RecordT, money: Currency | None = None) -> RecordT:
-    """A plan or a study's record with every amount in a currency, by default its own.
+def in_currency(value: ShownT, money: Currency | None = None, *, paid: bool = False) -> ShownT:
+    """A record, or figures, with every amount in a currency, by default that of the record.
 
-    One shown in USD is returned as it is.
+    Args:
+        paid: whether all figures are amounts; else those named ``usd`` and those of a unit of USD.
     """
-    money = money or currency_of(record)
-    return record if money == USD else _model(record, money, (), paid=False)
+    money = money or currency_of(value)
+    return value if money == USD else _converted(value, money, (), paid=paid)
 
 
-def restated_columns(
-    columns: Sequence[Column], rows: Mapping[str, Sequence[Any]], money: Currency
-) -> dict[str, Sequence[Any]]:
-    """The rows of a sweep, by column, with every amount of USD in a currency."""
-    if money == USD:
-        return dict(rows)
-    paid = {column.name for column in columns if "USD" in column.unit}
-    return {
-        name: [_value(value, money, (), paid=True) for value in values] if name in paid else values
-        for name, values in rows.items()
-    }
+def _converted(value: Any, money: Currency, around: tuple[Record, ...], *, paid: bool) -> Any:
+    """A value in a currency; ``around``: the records that hold it, the nearest first."""
+    if isinstance(value, Record):
+        records = (value, *around)
+        amounts = {name for name, _ in value if paid or _is_amount(name, records)}
+        parts = {n: _converted(each, money, records, paid=n in amounts) for n, each in value}
+        return value.model_copy(update=parts)
+    if isinstance(value, tuple):
+        return tuple(_converted(each, money, around, paid=paid) for each in value)
+    if isinstance(value, dict):
+        return {key: _converted(each, money, around, paid=paid) for key, each in value.items()}
+    if not paid or not isinstance(value, (int, float)) or isinstance(value, bool | Money):
+        return value
+    return Money(float(f"{money.of(value):.15g}"), money)  # without the noise of a division
 
 
-def _model(model: RecordT, money: Currency, held_by: tuple[Record, ...], *, paid: bool) -> RecordT:
-    """A record restated; ``held_by``: the records around it, the nearest first; ``paid``: all of
-    its figures are amounts."""
-    records: tuple[Record, ...] = (model, *held_by)
-    changes: dict[str, object] = {}
-    for name, unit_source in _figures_by_unit(type(model)).items():
-        value = getattr(model, name)
-        amount = paid or ("usd" in name.split("_") and name not in _RATES)
-        amount = amount or (unit_source is not None and "USD" in _unit(unit_source, records))
-        changed = _value(value, money, records, paid=amount)
-        if changed is not value:
-            changes[name] = changed
-    return model.model_copy(update=changes) if changes else model
+def _is_amount(name: str, records: tuple[Record, ...]) -> bool:
+    """True if a field of the first record is an amount, by its name or its unit."""
+    if "usd" in name.split("_"):
+        return name != "usd_per_unit"  # a rate of exchange
+    mark = _marks(type(records[0])).get(name)
+    if mark is None:
+        return False
+    for record in records:
+        with suppress(AttributeError):
+            if mark.of in ("", *(each.__name__ for each in type(record).__mro__)):
+                return "USD" in attrgetter(mark.path)(record)
+    return False
 
 
 @cache
-def _figures_by_unit(kind: type[Record]) -> dict[str, InUnit | None]:
-    """The fields of a record, each with the mark of its unit's field, where another has it."""
-    found = {}
-    for name, info in kind.model_fields.items():
-        marks = (*info.metadata, *_parts(info.annotation))
-        found[name] = next((mark for mark in marks if isinstance(mark, InUnit)), None)
-    return found
+def _marks(kind: type[Record]) -> Mapping[str, InUnit]:
+    """The marks of fields in the unit of another field."""
+    return {
+        name: mark
+        for name, info in kind.model_fields.items()
+        for mark in (*info.metadata, *_parts(info.annotation))
+        if isinstance(mark, InUnit)
+    }
 
 
 def _parts(annotation: object) -> Iterator[object]:
@@ -181,38 +189,16 @@ def _parts(annotation: object) -> Iterator[object]:
         yield from _parts(part)
 
 
-def _unit(source: InUnit, records: Sequence[Record]) -> str:
-    """The unit of a figure by the nearest record that has it, empty where none has."""
-    first, *rest = source.path.split(".")
-    for record in records:
-        names = {each.__name__ for each in type(record).__mro__}
-        if first in type(record).model_fields and source.of in (names if source.of else ("",)):
-            start = getattr(record, first)
-            return str(reduce(lambda each, name: getattr(each, name, ""), rest, start))
-    return ""
-
-
-def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid: bool) -> object:
-    if isinstance(value, Record):
-        return _model(value, money, records, paid=paid)
-    if isinstance(value, tuple):
-        parts = tuple(_value(part, money, records, paid=paid) for part in value)
-        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
-    if not paid or isinstance(value, bool | Money):
-        return value
-    if isinstance(value, dict):
-        return {key: _value(part, money, records, paid=True) for key, part in value.items()}
-    if not isinstance(value, (int, float)):
-        return value
-    # Without the digits that are the noise of a division.
-    return Money(float(f"{money.of(value):.15g}"), money)
-
-
 def list_price(line: Line) -> float | None:
-    """The list price of a line of a restated plan as a bill lists it: in whole cents."""
+    """The list price of a line of a plan in its currency as a bill lists it: in whole cents."""
     price, money = line.unit_list_usd, currency_of_amount(line.unit_list_usd)
     whole = money.code != "USD" and not line.is_percentage
     return round(price, money.decimals) if price is not None and whole else price
+
+
+def part_number(line: Line) -> str:
+    """The part number of a line as a bill shows it."""
+    return "on request" if line.part_number in (None, "", NO_PART_NUMBER) else str(line.part_number)
 
 
 # The bill: its lines in order, numbered; figures worth showing.
@@ -226,14 +212,7 @@ class Entry(NamedTuple):
     parts: tuple[Line, ...]
 
 
-class BillSection(NamedTuple):
-    """One section of the bill of materials."""
-
-    section: Section
-    entries: tuple[Entry, ...]
-
-
-def bill_sections(plan: Plan) -> list[BillSection]:
+def bill_sections(plan: Plan) -> list[tuple[Section, list[Entry]]]:
     """The sections that have lines, numbered; components follow the bundle they belong to.
 
     A component whose bundle is not in the plan is a line of its own.
@@ -252,9 +231,7 @@ def bill_sections(plan: Plan) -> list[BillSection]:
         known = parts.get(_key(line, line.sku), ()) if line.parent is None else ()
         return Entry(next(number), line, tuple(known))
 
-    return [
-        BillSection(section, tuple(map(entry, lines))) for section, lines in own.items() if lines
-    ]
+    return [(section, list(map(entry, lines))) for section, lines in own.items() if lines]
 
 
 def _key(line: Line, sku: str) -> tuple[str, str, int]:
@@ -280,30 +257,15 @@ def decided_lines(plan: Plan, *sections: str) -> list[Line]:
     ]
 
 
-def complete(plan: Plan) -> bool:
-    """True if the bill goes beyond GPU systems and storage."""
-    return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
-
-
-def tells_ratio(plan: Plan, limit: str) -> bool:
-    """True if to state money per useful work: the bill is complete, or the problem names it."""
-    limited = any(each.name == limit for each in plan.limits)
-    return complete(plan) or limited or plan.objective.name == f"usd_{limit}"
+def bought_text(plan: Plan, *sections: str) -> str:
+    """The GPU systems and the storage in use, or the lines of sections."""
+    lines = decided_lines(plan, *sections)
+    return ", ".join(f"{line.working:,} × {product(line)}" for line in lines)
 
 
 def cooled_by_liquid(plan: Plan) -> bool:
     """True if some heat goes to liquid."""
     return any(line.liquid_share > 0 for line in own_lines(plan))
-
-
-def two_pues(plan: Plan) -> bool:
-    """True if heat to liquid has a PUE of its own, and there is such heat."""
-    return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
-
-
-def subscribed(plan: Plan) -> bool:
-    """True if there are subscriptions."""
-    return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
 
 
 def over_time(plan: Plan) -> bool:
@@ -319,9 +281,3 @@ def over_time(plan: Plan) -> bool:
 def can_run_short(limit: LimitReport) -> bool:
     """True if there can be too little of a limit's quantity."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
-
-
-def taxes(plan: Plan) -> str:
-    """The taxes in all amounts: those that are lines, as services."""
-    services = any(line.section == "Services" for line in own_lines(plan))
-    return "with no taxes but those listed" if services else "without taxes"

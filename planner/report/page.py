@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from planner.currency import bare
 from planner.figures import FIGURES, capital
 from planner.report import words as fmt
 from planner.report.blocks import (
@@ -17,28 +15,24 @@ from planner.report.blocks import (
     BarList,
     Block,
     Chart,
-    Column,
     Facts,
     Heading,
     Table,
     Text,
     Tiles,
     choose_rows,
-    figures,
-    words,
 )
-from planner.report.edition import HIDDEN_OBJECTIVE, own_lines, restated
+from planner.report.edition import HIDDEN_OBJECTIVE, bought_text, in_currency, own_lines
 from planner.report.views.plan import (
     answer_lines,
-    bought_text,
+    bill,
     limit_bars,
     near_optimal_loss,
     storage_alternatives,
     tiles,
 )
-from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Line, Plan, Totals
+from planner.schema.plan import Plan, Totals
 
 Part = dict[str, Any]
 """A block as the template takes it."""
@@ -104,7 +98,7 @@ def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]
         return found
     first, *rest = (
         Section(place, title, tuple(_parts(blocks)))
-        for place, title, blocks in plan_sections(restated(plan))
+        for place, title, blocks in plan_sections(in_currency(plan))
     )
     return [first, *rest[:-2], *found, *rest[-2:]]
 
@@ -122,17 +116,12 @@ def _study(number: int, shown: ShownStudy) -> Section:
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
-    """The panels of a chart."""
     from planner.report.picture import svg_element
 
-    panels = []
-    for at, panel in enumerate(chart.panels):
-        inner = f"{place}-plot-{at}"
-        label = f"{chart.title}. {chart.subtitle}"
-        panels.append({"place": inner, "label": label, "svg": svg_element(chart, panel, inner)})
-    title = chart.title if titled else ""
-    words = {"title": title, "subtitle": chart.subtitle}
-    return {"kind": "chart", "place": place, "panels": panels, **words}
+    label, title = f"{chart.title}. {chart.subtitle}", chart.title if titled else ""
+    words = {"title": title, "subtitle": chart.subtitle, "label": label}
+    svg = "" if chart.panel is None else svg_element(chart, f"{place}-plot")
+    return {"kind": "chart", "place": place, "svg": svg, **words}
 
 
 def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
@@ -180,7 +169,7 @@ def plan_sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
         yield "shares", "Money, power and time", _shares(plan, totals)
         for block in storage_alternatives(plan):
             yield "storage", "Storage alternatives", [replace(block, title="")]
-        yield "bill", "Bill of materials", [_bill(plan)]
+        yield "bill", "Bill of materials", [bill(plan)]
     yield "asked", "Problem", [Facts(tuple(_facts_of_plan(plan)))]
 
 
@@ -237,43 +226,6 @@ def _losses(job: JobPlan) -> tuple[Bar, ...]:
         for name, share in ranked
         if most > 0
     )
-
-
-def _bill(plan: Plan) -> Table:
-    """Every line, with sums; money has no column where the edition shows none."""
-    lines, code = own_lines(plan), plan.shown_in.code
-    kws = [line.it_power_kw for line in lines]
-    columns = [
-        words("item", map(fmt.product, lines), foot="Total"),
-        words("part number", map(_part_number, lines)),
-        words("section", (line.section for line in lines)),
-        figures("quantity", (line.quantity for line in lines), 0),
-    ]
-    if any(line.unit_net_usd is not None for line in lines):
-        nets = [line.extended_net_usd for line in lines]
-        columns.append(figures("bought", (line.purchased for line in lines), 0))
-        if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
-            columns.append(_paid(f"unit list, {code}", [line.unit_list_usd for line in lines]))
-        if any(line.discount for line in lines):
-            columns.append(figures("discount", (x.discount or None for x in lines), fmt.percent))
-        columns.append(_paid(f"unit net, {code}", [line.unit_net_usd for line in lines]))
-        columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
-    total = _total(kws, lambda kw: f"{kw:,.2f}")
-    columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
-    return Table("Bill", tuple(columns))
-
-
-def _part_number(line: Line) -> str:
-    return "on request" if line.part_number in (None, "", NO_PART_NUMBER) else str(line.part_number)
-
-
-def _paid(label: str, amounts: Sequence[float | None], foot: str = "") -> Column:
-    return figures(label, amounts, lambda usd: bare(usd, None), foot=foot)
-
-
-def _total(values: Sequence[float | None], write: Callable[[float], str]) -> str:
-    known = [value for value in values if value is not None]
-    return write(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
 
 
 def _facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 from xml.etree import ElementTree
@@ -58,11 +57,11 @@ _MARKS: dict[str, tuple[str, float, Tone]] = {
 _FEW = 60
 """Points up to which they are drawn large."""
 _HATCH, _THICKNESS = "////", 0.34
-_DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
-"""Width of a picture, and of one of several panels on a page."""
-_LETTERS, _LABEL, _MOST_LETTERS = 118, 44, 240
+_DPI, _FILE_IN = 100, 10.0
+"""Width of a picture."""
+_LETTERS, _LABEL, _MOST_LETTERS = 118, 48, 240
 _TITLE_PT, _SMALL_PT = 11.0, 9.0
-_LINE_IN, _EDGE_IN, _PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 0.22, 0.18, 4.3, 2.6, 0.4, 0.75
+_LINE_IN, _EDGE_IN, _PLOT_IN, _ROW_IN, _AXIS_IN = 0.22, 0.18, 4.3, 0.4, 0.75
 _LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
 _LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
 """Share of the x axis beyond which the words of a mark are to its left."""
@@ -92,20 +91,19 @@ _STYLE: Any = {
 def png(chart: Chart) -> bytes:
     """A chart as PNG, 1000 pixels wide."""
     with _style():
-        figure = _figure(chart, _FILE_IN, headed=True)
+        figure = _figure(chart, headed=True)
         FigureCanvasAgg(figure)
         return _saved(figure, "png", {"Software": None})
 
 
-def svg_element(chart: Chart, panel: Panel, place: str) -> str:
-    """A panel of a chart as an element of a page, which has the chart's words itself.
+def svg_element(chart: Chart, place: str) -> str:
+    """The panel of a chart as an element of a page, which has the chart's words itself.
 
     Args:
         place: an id of this page, prefix of every id in the drawing.
     """
-    alone = replace(chart, panels=(panel,))
     with _style():
-        figure = _figure(alone, _FILE_IN if len(chart.panels) == 1 else _PART_IN)
+        figure = _figure(chart)
         FigureCanvasSVG(figure)
         data = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()
     return _embedded(data, place)
@@ -126,35 +124,27 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
     return stream.getvalue()
 
 
-# A figure: title and words, panels, a legend.
+# A figure: title and words, the panel, a legend.
 
 
-def _figure(chart: Chart, width_in: float, *, headed: bool = False) -> Figure:
-    head = []
+def _figure(chart: Chart, *, headed: bool = False) -> Figure:
+    head, panel = [], chart.panel
     if headed:
         texts = (clean(chart.title, limit=_MOST_LETTERS), clean(chart.subtitle, limit=None))
         head = [line for text in texts for line in textwrap.wrap(text, _LETTERS)]
-    count = len(chart.panels)
-    columns = max(1, min(count, 2 if any(panel.rows for panel in chart.panels) else 3))
-    each = [_height(panel, count) for panel in chart.panels]
-    heights = [max(each[first : first + columns]) for first in range(0, count, columns)]
-    names = [_name(layer) for panel in chart.panels for layer in panel.layers]
-    names = list(dict.fromkeys(filter(None, names)))
+    layers = () if panel is None else panel.layers
+    names = list(dict.fromkeys(filter(None, map(_name, layers))))
     longest = max(map(len, names), default=0) + 8
-    beside = max(1, min(len(names), int(_LETTERS * width_in / _FILE_IN) // longest))
+    beside = max(1, min(len(names), _LETTERS // longest))
     lines = len(head) + -(-len(names) // beside)
-    height = sum(heights) + _LINE_IN * lines + _EDGE_IN
-    figure = Figure(figsize=(width_in, max(height, 0.9)), dpi=_DPI)
+    height = (0.0 if panel is None else _height(panel)) + _LINE_IN * lines + _EDGE_IN
+    figure = Figure(figsize=(_FILE_IN, max(height, 0.9)), dpi=_DPI)
     figure.set_layout_engine("constrained", rect=(0.012, 0.012, 0.97, 0.97))
     if head:
         figure.suptitle("\n".join(head), x=0.02, ha="left", size=_TITLE_PT)
-    if not chart.panels:
+    if panel is None:
         return figure
-    grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
-    handles: dict[str, Any] = {}
-    for place, panel in enumerate(chart.panels):
-        axes = figure.add_subplot(grid[place // columns, place % columns])
-        handles = {**_draw_panel(axes, panel, width_in * _DPI * 0.9 / columns), **handles}
+    handles = _draw_panel(figure.add_subplot(), panel, _FILE_IN * _DPI * 0.9)
     if names:
         shown = [handles[name] for name in names]
         place_of: Any = {"loc": "outside lower left", "ncols": beside, "frameon": False}
@@ -162,12 +152,12 @@ def _figure(chart: Chart, width_in: float, *, headed: bool = False) -> Figure:
     return figure
 
 
-def _height(panel: Panel, count: int) -> float:
+def _height(panel: Panel) -> float:
     if panel.rows:
         return len(panel.rows) * _ROW_IN + _AXIS_IN
     if isinstance(panel.layers[0], HeatMap):
         return min(6.0, max(2.4, 0.42 * len(panel.layers[0].values) + 1.0))
-    return _PANEL_IN if count > 1 else _PLOT_IN
+    return _PLOT_IN
 
 
 def _name(layer: Layer) -> str:
@@ -287,7 +277,7 @@ def _fit(axes: Axes, panel: Panel, width_px: float) -> None:
     if not is_map:
         _set_ends(axes, panel, width_px)
         axes.grid(True, axis="x" if panel.rows else "y", color=GRID, linewidth=0.8)
-    _set_ticks(axes.xaxis, panel.x, 8 if width_px > 500 else 5)
+    _set_ticks(axes.xaxis, panel.x, 8)
     axes.set_xlabel(clean(panel.x.title, limit=_MOST_LETTERS), fontsize=_SMALL_PT)
     if panel.rows:
         words = [textwrap.fill(clean(each, limit=_MOST_LETTERS), _LABEL) for each in panel.rows]
@@ -310,6 +300,8 @@ def _set_ends(axes: Axes, panel: Panel, width_px: float) -> None:
     for layer in bars:
         for start, end, text in zip(layer.starts, layer.ends, layer.texts, strict=False):
             sides[end >= start] = max(sides[end >= start], len(text))
+    beside = min(_LABEL, max(map(len, panel.rows), default=0))  # letters of the rows' names
+    width_px -= beside * _LETTER_PX
     room = [min(_MOST_ROOM, (letters + 1) * _LETTER_PX / width_px) for letters in sides]
     if any(sides):
         whole = (high - low) / (1.0 - sum(room))

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
-from planner.currency import USD, Currency, currency_among, currency_of
+from planner.currency import Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
 from planner.schema.plan import Line, ObjectiveReport
 
@@ -43,16 +44,10 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
     if text.isascii() and text.isprintable() and (limit is None or len(text) <= limit):
         return text
     text = _FORBIDDEN.sub("", _LINE_BREAK.sub("\n", text).replace("\t", " "))
-    if limit is None or 2 * len(text) <= limit or _utf16_length(text) <= limit:
+    units = b"" if limit is None else text.encode("utf-16-le")
+    if limit is None or len(units) <= 2 * limit:
         return text
-    kept = text[: limit - len(_CUT)]
-    while _utf16_length(kept) > limit - len(_CUT):
-        kept = kept[: -max(1, (_utf16_length(kept) - limit + len(_CUT)) // 2)]
-    return kept + _CUT
-
-
-def _utf16_length(text: str) -> int:
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+    return units[: 2 * (limit - len(_CUT))].decode("utf-16-le", "ignore") + _CUT
 
 
 NETWORKS = {
@@ -121,13 +116,8 @@ def money(amount: float | None) -> str:
     return currency.short(amount)
 
 
-COUNTED = {
-    "systems": "system",
-    "units": "unit",
-    "racks": "rack",
-    "families": "family",
-    "types": "type",
-}
+_COUNTED = ("systems", "units", "racks", "types")
+"""Units that have a singular."""
 
 
 def quantity(value: float, unit: str) -> str:
@@ -142,7 +132,19 @@ def quantity(value: float, unit: str) -> str:
         return significant(value, unit)
     if unit == "kW" and value > MW_FROM_KW:
         return plain(value / 1000.0, "MW")
-    return plain(value, COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit))
+    one = value == 1 and unit in _COUNTED
+    return plain(value, unit.removesuffix("s") if one else currency_of(value).named(unit))
+
+
+def brief(value: float, unit: str) -> str:
+    """A figure with its unit, short enough for a tile."""
+    if unit == "share":
+        return percent(value, 2)
+    if unit == "kW" and abs(value) >= 1e3:
+        return f"{value / 1e3:,.2f} MW"
+    if "USD" in unit:
+        return money(value)
+    return f"{value:,.0f} {unit}" if unit != "s" and abs(value) >= 1e3 else quantity(value, unit)
 
 
 # Shares and changes.
@@ -174,58 +176,26 @@ def relative(share: float | None, *, signed: bool = False) -> str:
     return f"{sign}{100 * size:,.{digits}f} %"
 
 
-def changed_by(change: float | None, unit: str) -> str:
-    """A change with its sign, a dash where it is unknown; shares in points."""
-    if change is None:
-        return "-"
-    if change == 0:
-        return "="
-    size = write_figure(abs(change), unit)
-    if unit == "share":
-        size = size.removesuffix(" %") + " pt"
-    return f"{'+' if change > 0 else '-'}{size}"
-
-
-# Figures with the unit of a record.
-
-WITH_UNIT = ("USD", "USD/year", "s", "share", "")
-"""Units that a figure brings along; all others stand with the label."""
-
-
-def titled(label: str, unit: str, money: Currency = USD) -> str:
-    """A label with its unit, where neither the figures nor the label tell it."""
-    unit_is_clear = unit in WITH_UNIT or unit.casefold() in label.casefold()
-    return label if unit_is_clear else f"{label}, {money.named(unit)}"
-
-
-def write_figure(value: float | str | None, unit: str) -> str:
-    """A figure as a table shows it, without its unit where titles have that."""
-    if value is None or isinstance(value, str):
-        return value or "-"
-    if unit == "share":
-        return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    unit = unit.removesuffix("/year")
-    return quantity(value, unit) if unit in ("USD", "s") else plain(value)
-
-
-def write_row(values: Sequence[float | str | None], unit: str) -> list[str]:
-    """Figures side by side as a table shows them, with equally many decimals."""
-    numbers = [value for value in values if isinstance(value, (int, float))]
-    texts = [write_figure(value, unit) for value in numbers]
-    digits = max((len(text.partition(".")[2]) for text in texts), default=0)
-    if unit in WITH_UNIT[:-1] or any("e" in text for text in texts):
-        return [write_figure(value, unit) for value in values]
-    return [
-        f"{value:,.{digits}f}" if isinstance(value, (int, float)) else write_figure(value, unit)
-        for value in values
-    ]
+# Figures of records.
 
 
 def write_in(money: Currency, value: float | str | None, unit: str) -> str:
-    """A figure as a table shows it, amounts of USD in a currency."""
-    if "USD" in unit and isinstance(value, (int, float)):
-        value = money.of(value)
-    return write_figure(value, unit)
+    """An input with its unit, amounts of USD in a currency."""
+    if value is None or isinstance(value, str):
+        return value or "blank"
+    if unit == f"USD/{money.code}":  # a rate of exchange
+        return f"{value:,.6g} {unit}"
+    return quantity(money.of(value) if "USD" in unit else value, unit)
+
+
+def write_row(
+    label: str, unit: str, values: Sequence[float | str | None]
+) -> tuple[str, Scale, list[str]]:
+    """A label with its unit, and figures in it side by side with their scale."""
+    shown = results([each for each in values if isinstance(each, (int, float))], unit)
+    texts = [each if isinstance(each, str) else shown.text(each) for each in values]
+    clear = shown.unit.casefold() in label.casefold()
+    return label if clear else headed(label, shown.unit), shown, texts
 
 
 def breach_text(breach: Breach) -> str:
@@ -287,11 +257,6 @@ def product(line: Line) -> str:
 def with_vendor(vendor: str, name: str) -> str:
     """A name after its vendor's, unless it begins with it."""
     return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
-
-
-def so_many(count: int, name: str) -> str:
-    """Units with their name, set apart where that begins with a number itself."""
-    return f"{count:,}{' x' if name[:1].isdigit() else ''} {name}"
 
 
 # The quality of a plan.
@@ -392,11 +357,11 @@ class Scale(NamedTuple):
     unit: str
     digits: int
 
-    def text(self, value: float | None) -> str:
-        """A figure without its unit, a dash where there is none."""
+    def text(self, value: float | None, sign: str = "") -> str:
+        """A figure without its unit, a dash where there is none; of ``sign`` "+" with its sign."""
         if value is None:
             return "-"
-        return f"{value / self.size:,.{self.digits}f}"
+        return f"{value / self.size:{sign},.{self.digits}f}"
 
     def with_unit(self, value: float | None) -> str:
         """A figure with its unit."""
@@ -525,17 +490,7 @@ def _ends(found: Measured) -> tuple[float | None, float | None]:
 
 def moment(seconds: float, clock: str, *, day: bool = False) -> str:
     """A time on a trace's clock: the minute or the day in UTC, or the time after its zero."""
-    date = instant(seconds, clock)
-    if date is None:
-        return f"{duration(seconds)} after zero"
-    return date[:10] if day else date[:16].replace("T", " ")
-
-
-def instant(seconds: float, clock: str) -> str | None:
-    """A time as ISO 8601 in UTC, None where the trace has no dates."""
-    if clock != "unix":
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat("T", "milliseconds")[:-6] + "Z"
-    except (OverflowError, ValueError, OSError):
-        return None
+    with suppress(OverflowError, ValueError, OSError):
+        if clock == "unix":
+            return datetime.fromtimestamp(seconds, UTC).isoformat(" ")[: 10 if day else 16]
+    return f"{duration(seconds)} after zero"

@@ -313,7 +313,6 @@ class UncertainInput(Record):
     unit: str
     distribution: str
     low: InItsUnit
-    median: InItsUnit
     high: InItsUnit
 
 
@@ -342,7 +341,6 @@ class CandidatePlan(Record):
     best_in: int
     feasible: float
     mean: InUnitOfGoal | None
-    worst: InUnitOfGoal | None
     mean_regret: float
     most_regret: float
 
@@ -488,11 +486,8 @@ class Forced(Record):
     """The best plan with something else forced; ``loss``: share worse than the plan, whose capex
     it exceeds by ``extra_capex_usd``."""
 
-    kind: Literal["storage_vendor", "gpu_type"]
-    key: str
     label: str
     setting: tuple[str, ...]
-    outcome: Literal["plan", "no_plan", "not_found"]
     reason: str | None = None
     value: InPlanUnit | None = None
     loss: float | None = None
@@ -529,12 +524,9 @@ class Item(Record):
 class WhyNot(Record):
     """A plan beside those with other vendors, types and items; plans within ``tie`` are equal."""
 
-    objective: str
-    sense: Literal["maximize", "minimize"]
     tie: float
     forced: tuple[Forced, ...] = ()
     items: tuple[Item, ...] = ()
-    message: str | None = None
 
 
 class Moved(Record):
@@ -549,10 +541,9 @@ class Moved(Record):
 
 
 class NextStep(Record):
-    """Least loosening of a limit that pays, and the largest that does not."""
+    """Least loosening of a limit that pays."""
 
     to_text: str
-    short_text: str
     setting: str
     gain: InPlanUnit
 

@@ -334,7 +334,6 @@ class FailuresAssumed(Record):
 class RepairSeen(Record):
     """Hardware in repair: assumptions, and events of a year."""
 
-    in_rack: bool
     shrinks: bool
     taken_per_year: float
     waits_per_year: float

@@ -499,15 +499,6 @@ class NotConsidered(PlanModel):
     reason: str
 
 
-class IdleUnits(PlanModel):
-    """Installed idle units: cause, and changes that would use or retire them."""
-
-    sku: Customer[str]
-    units: Customer[int]
-    reason: str
-    fix: str
-
-
 class Provenance(PlanModel):
     """Provenance of a plan, without times, so that its bytes are reproducible."""
 
@@ -565,7 +556,6 @@ class Plan(Shown, PlanModel):
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
     searched: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
-    idle: Customer[tuple[IdleUnits, ...]] = ()
     warnings: tuple[str, ...] = ()
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]

@@ -146,121 +146,12 @@ def best_interval_s(stall_s: float, mtti_s: float, low_s: float, high_s: float) 
     return min(max(exact_period_s(stall_s, mtti_s), low_s), high_s)
 
 
-# Goodput.
+# Goodput, and the shares of wall-clock time lost by cause.
 
-
-@dataclass(frozen=True)
-class GoodputLoss:
-    """Shares of wall-clock time lost, by cause; their sum is 1 - goodput.
-
-    stall: GPUs stopped while a checkpoint is captured (or slowed while it drains).
-    rework: progress since the last capture, computed again.
-    drain: progress lost because the newest checkpoint had not reached storage yet.
-    restart: detecting the failure, replacing the system and starting again.
-    restore: reading the checkpoint back.
-    waiting: for repairs, while fewer spares stand by than units are out.
-    """
-
-    stall: float
-    rework: float
-    drain: float
-    restart: float
-    restore: float
-    waiting: float = 0.0
-
-    @property
-    def total(self) -> float:
-        """Sum of the shares, 1 - goodput."""
-        parts = (self.stall, self.rework, self.drain, self.restart, self.restore, self.waiting)
-        return math.fsum(parts)
-
-    @classmethod
-    def from_logs(cls, logs: list[float]) -> GoodputLoss:
-        """1 - goodput in proportion to the logarithms of goodput's factors, by cause in order."""
-        whole = math.fsum(logs)
-        loss_per_log = math.expm1(whole) / whole if whole else 1.0
-        return cls(*(abs(log * loss_per_log) for log in logs))
-
-
-STOPPED = GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
-"""The loss where stalls fill the interval."""
-
-
-def goodput(
-    interval_s: float,
-    stall_s: float,
-    drain_s: float,
-    restart_s: float,
-    mtti_s: float,
-    drain_slowdown: float = 0.0,
-) -> float:
-    """Share of wall-clock time kept as progress, for memoryless failures; times at least 0.
-
-    Failures may strike during a restart, and one that comes before the newest checkpoint has
-    drained falls back to the one before it. 0 where the stall fills the interval. Exact without a
-    slowdown, which is charged to every interval: the first one after a restart has none.
-
-    Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1) with z = I/M; for D = 0 this is
-    J. T. Daly, doi 10.1016/j.future.2004.11.016.
-    """
-    logs = _log_factors(interval_s, stall_s, drain_s, restart_s, 0.0, mtti_s, drain_slowdown)
-    return math.exp(math.fsum(logs))
-
-
-def goodput_loss(
-    interval_s: float,
-    stall_s: float,
-    drain_s: float,
-    restart_only_s: float,
-    restore_s: float,
-    mtti_s: float,
-    drain_slowdown: float = 0.0,
-    kept_by_swaps: float = 1.0,
-    waiting: float = 0.0,
-) -> GoodputLoss:
-    """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
-
-    Args:
-        restart_only_s: seconds to detect, replace and start again, without the restore read.
-        restore_s: seconds to read the checkpoint back.
-        kept_by_swaps: factor of longer restarts after hardware failures; its loss counts as
-            restarts.
-        waiting: share of time spent waiting for repairs.
-    """
-    stall, rework, drain, restart, restore = _log_factors(
-        interval_s, stall_s, drain_s, restart_only_s, restore_s, mtti_s, drain_slowdown
-    )
-    if stall == -math.inf:
-        return STOPPED
-    restart += math.log(kept_by_swaps)
-    return GoodputLoss.from_logs([stall, rework, drain, restart, restore, math.log1p(-waiting)])
-
-
-def _log_factors(
-    interval_s: float,
-    stall_s: float,
-    drain_s: float,
-    restart_only_s: float,
-    restore_s: float,
-    mtti_s: float,
-    drain_slowdown: float,
-) -> tuple[float, float, float, float, float]:
-    """Logarithms of goodput's factors, in the order of `GoodputLoss`."""
-    stopped = (stall_s + drain_slowdown * drain_s) / interval_s
-    return (
-        math.log1p(-stopped) if stopped < 1 else -math.inf,
-        _log_rework_factor(interval_s / mtti_s),
-        -drain_s / mtti_s,
-        -restart_only_s / mtti_s,
-        -restore_s / mtti_s,
-    )
-
-
-def _log_rework_factor(z: float) -> float:
-    """log(z / (exp(z) - 1)) for z = I/M without cancellation or overflow."""
-    if z < _SERIES_BELOW:
-        return -z / 2 - z**2 / 24  # expanded; the first term left out is z**4 / 2880
-    return math.log(z) - z - math.log(-math.expm1(-z))
+CAUSES = ("stall", "rework", "drain", "restart", "restore", "waiting")
+"""Causes of lost time: GPUs stopped, or slowed by a drain; progress since the last capture computed
+again; progress lost as the newest checkpoint was not safe yet; detecting a failure, replacing the
+unit and starting again; reading the checkpoint back; more units in repair than spares."""
 
 
 # Two levels of checkpoints: frequent ones to local drives or peers (NVMe of the GPU systems), every
@@ -314,49 +205,44 @@ def local_part_gb(
 
 
 @dataclass(frozen=True)
-class TwoLevels:
-    """Checkpointing of a job on two levels; times in seconds.
+class Levels:
+    """Checkpointing of a job on one level (the defaults) or two; times in seconds.
 
     Attributes:
-        interval_s: start of one local checkpoint to the start of the next.
-        every: k, each k-th of them goes on to the remote level, at least 1.
-        stall_s: GPUs stopped per local checkpoint.
-        local_drain_s: from the end of the stall until the local copies are safe.
-        drain_s: from then until a remote checkpoint is safe.
-        local_restart_s: from a failure that the local level survives until computing goes on.
-        restart_s: from any other failure until computing goes on, without the restore read.
-        restore_s: reading back from the remote level.
+        interval_s: start of one (local) checkpoint to the start of the next.
+        stall_s: GPUs stopped per checkpoint.
+        drain_s: from the end of the stall, or of the local drain, until a checkpoint is on storage.
+        restart_s: from a failure that needs storage until computing goes on, without the read.
+        restore_s: reading back from storage.
         mtti_s: mean time to interruption.
-        remote_share: share of interruptions that need the remote level, above 0.
-        drain_slowdown: share of computing speed lost while a remote checkpoint drains.
+        every: k, each k-th checkpoint goes on to storage, at least 1.
+        local_drain_s: from the end of the stall until the local copies are safe.
+        local_restart_s: from a failure that the local level survives until computing goes on.
+        remote_share: share of interruptions that need storage, above 0.
+        drain_slowdown: share of computing speed lost while a checkpoint drains to storage.
         hardware_share: share of interruptions of either kind after which a unit is swapped.
         swap_s: how much longer such a restart takes.
     """
 
     interval_s: float
-    every: int
     stall_s: float
-    local_drain_s: float
     drain_s: float
-    local_restart_s: float
     restart_s: float
     restore_s: float
     mtti_s: float
-    remote_share: float
+    every: int = 1
+    local_drain_s: float = 0.0
+    local_restart_s: float = 0.0
+    remote_share: float = 1.0
     drain_slowdown: float = 0.0
     hardware_share: float = 0.0
     swap_s: float = 0.0
 
     @property
-    def remote_interval_s(self) -> float:
-        """Start of one remote checkpoint to the start of the next."""
-        return self.every * self.interval_s
-
-    @property
     def stopped_share(self) -> float:
         """Share of time in which GPUs stop for a checkpoint or are slowed by a drain."""
-        slowed_s = self.drain_slowdown * self.drain_s
-        return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
+        slowed_s = self.drain_slowdown * self.drain_s / self.every
+        return (self.stall_s + slowed_s) / self.interval_s
 
     def restarts(self, rate: float) -> tuple[float, float]:
         """-log of the chance of no failure during a restart from either level, swaps included.
@@ -370,12 +256,32 @@ class TwoLevels:
         return rate * self.local_restart_s + swaps, rate * far_s + swaps
 
 
-def _log_goodput(levels: TwoLevels) -> float:
+def goodput(
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_s: float,
+    mtti_s: float,
+    drain_slowdown: float = 0.0,
+) -> float:
+    """Share of wall-clock time kept as progress with one level; 0 where the stall fills the
+    interval.
+
+    Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1) with z = I/M; for D = 0 this is
+    J. T. Daly, doi 10.1016/j.future.2004.11.016.
+    """
+    levels = Levels(
+        interval_s, stall_s, drain_s, restart_s, 0.0, mtti_s, drain_slowdown=drain_slowdown
+    )
+    return 0.0 if levels.stopped_share >= 1 else math.exp(_log_goodput(levels))
+
+
+def _log_goodput(levels: Levels) -> float:
     """Logarithm of the share of wall-clock time kept as progress.
 
     Exact for memoryless failures of both kinds, which may strike during either restart, where a
-    local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1); the
-    slowdown is an approximation.
+    local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1). The
+    slowdown is charged to every interval, also to the first after a restart, which has none.
 
     Source: renewals at failures that need the remote level. Between them the time until n local
     checkpoints are safe has the Laplace transform C0 (1 + y)^-n at the rate q2/M of those failures:
@@ -404,25 +310,25 @@ def _log_goodput(levels: TwoLevels) -> float:
     )
 
 
-def two_level_loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
-    """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
+def goodput_loss(levels: Levels, waiting: float = 0.0) -> dict[str, float]:
+    """1 - goodput by cause, in proportion to the logarithm of each one's factor on goodput.
 
     The times of causes are added in the order rework, drains, restarts, restore: the parts depend
     on that order, their sum does not. ``waiting``: share of time waited for repairs.
     """
     if levels.stopped_share >= 1:
-        return STOPPED
+        return dict.fromkeys(CAUSES, 0.0) | {"stall": 1.0}
     swapped = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
-    free = replace(swapped, swap_s=0.0)
-    at_once = replace(free, local_restart_s=0.0)
+    at_once = replace(swapped, swap_s=0.0, local_restart_s=0.0)
     safe = replace(at_once, local_drain_s=0.0, drain_s=0.0)
-    steps = [_log_goodput(each) for each in (safe, at_once)]
     started = replace(swapped, restart_s=levels.restart_s)
     read = replace(started, restore_s=levels.restore_s)
-    steps += [_log_goodput(each) for each in (started, read)]
-    parts = [math.log1p(-levels.stopped_share), steps[0]]
-    parts += [after - before for before, after in itertools.pairwise(steps)]
-    return GoodputLoss.from_logs([*parts, math.log1p(-waiting)])
+    steps = [0.0, *map(_log_goodput, (safe, at_once, started, read))]
+    parts = [after - before for before, after in itertools.pairwise(steps)]
+    logs = [math.log1p(-levels.stopped_share), *parts, math.log1p(-waiting)]
+    whole = math.fsum(logs)
+    loss_per_log = math.expm1(whole) / whole if whole else 1.0
+    return {cause: abs(log * loss_per_log) for cause, log in zip(CAUSES, logs, strict=True)}
 
 
 # The factors. Their arguments are shares of the MTTI: ``interval``, ``restart`` and ``lag`` are the
@@ -500,10 +406,15 @@ def waiting(spares: int, load: float) -> float:
     return blocked
 
 
-def waiting_odds(spares: int, load: float) -> float:
-    """Time a job waits for repairs over the time it does not."""
+def waiting_odds(spares: int, load: float, racks: float = 1.0) -> float:
+    """Time a job waits for repairs over the time it does not.
+
+    Args:
+        racks: racks in use with that load and spares of their own each, of which the job needs all.
+            An upper bound then, close up to 0.02, as repairs go on while it waits.
+    """
     blocked = waiting(spares, load)
-    return blocked / (1.0 - blocked)
+    return racks * blocked / (1.0 - blocked)
 
 
 @lru_cache(maxsize=256)
@@ -514,21 +425,6 @@ def most_spares(load: float, waiting: float) -> int:
         spares += 1
         blocked = load * blocked / (spares + 1 + load * blocked)
     return spares
-
-
-def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
-    """Upper bound of the share of time in which some rack has fewer units than the job needs.
-
-    The spares of a rack take the place of units of that rack alone, and the job needs all racks.
-    Repairs go on while it waits, so it is no exact share; it is close up to 0.02.
-
-    Args:
-        racks: racks in use, in parts of one where the last is not full.
-        spares_each: units of each rack that stand by.
-        load_each: `repair_load` of the GPUs in use of one rack.
-    """
-    odds = racks * waiting_odds(spares_each, load_each)
-    return odds / (1.0 + odds)
 
 
 class Restarts(NamedTuple):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.figures import FIGURES
-from planner.report.edition import PRICES, Audience, for_audience, restated
+from planner.report.edition import PRICES, Audience, for_audience, in_currency
 from planner.report.words import MW_FROM_KW
 from planner.schema import Prices
 from planner.schema.operation import JobPlan
@@ -61,7 +61,7 @@ def write(
     carried = None
     if inside and (inputs or plan.inputs):  # first, as it takes memory for a moment
         carried = tables.pack(plan, inputs, created)
-    plan = restated(for_audience(plan, audience, prices))
+    plan = in_currency(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
     if plan.jobs and plan.lines:
         bill = quote.begin(book, plan, edition)

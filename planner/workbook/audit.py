@@ -25,6 +25,7 @@ from planner.case.job import Mode
 from planner.case.model import Limits
 from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
+from planner.files import NO_VALUE, open_xlsx, reading
 from planner.inputs import Inputs, changed, inputs_from_text
 from planner.limits import COUNTED_IN, named, path_of
 from planner.optimizer.bill import bill
@@ -33,7 +34,7 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.schema.analysis import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.catalog import Item
 from planner.schema.job import FailureRate, FixedInterval
@@ -41,8 +42,8 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue
-from planner.untrusted_files import NO_VALUE, open_xlsx, reading
-from planner.verifier import Recheck, faults, recheck
+from planner.verifier import faults, recheck
+from planner.verifier.basis import Findings
 from planner.version import __version__
 from planner.workbook import performance, quote, tables, write
 from planner.workbook.book import Book, Input, Place
@@ -448,7 +449,7 @@ def _case_of(draft: Draft) -> Case:
     return replace(case, companions=with_companions(inputs, larger).companions)
 
 
-def evaluate_draft(draft: Draft) -> tuple[Plan, Recheck]:
+def evaluate_draft(draft: Draft) -> tuple[Plan, Findings]:
     """The edited plan with the companions it needs, and which limits it breaks.
 
     Raises:
@@ -567,7 +568,7 @@ def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterat
         whole: whether the workbook lists the counts that the edited cluster needs, so that totals
             compare.
     """
-    stated = restated(edited)
+    stated = in_currency(edited)
     totals = stated.totals if whole else None
     for name, (place, cell) in sheet.places.items():
         computed = getattr(stated.jobs[0], name, getattr(totals, name, None))

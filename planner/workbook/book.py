@@ -51,6 +51,10 @@ _NUMBERS = {
 """Number formats by look; those of money depend on its currency, all others are General."""
 
 
+_BRIEF = '[>=1000000]#,##0.0,," M";[>=100]#,##0;0.0'
+"""Number format of labels in charts."""
+
+
 def properties(*styles: str) -> dict[str, Any]:
     """The properties of styles, of later ones first."""
     return {name: value for style in styles for name, value in _STYLES[style].items()}
@@ -85,9 +89,11 @@ class Allowed(NamedTuple):
         return f"{kind} from {self.low:g}{most}{', or nothing' if self.blank else ''}"
 
 
-COUNT, SHARE = Allowed(0, 10_000_000, whole=True), Allowed(0, 1)
+ANY, COUNT, SHARE = Allowed(), Allowed(0, 10_000_000, whole=True), Allowed(0, 1)
 Place = tuple[str, str]
 """A sheet and an address."""
+CHART_ROWS = 10
+"""Height of a chart in rows."""
 
 
 class Meaning(NamedTuple):
@@ -205,7 +211,14 @@ class Cell(V):
     @property
     def text(self) -> str:  # type: ignore[override]
         """Its address, computed on demand: most cells are in no formula."""
+        if not self.quoted:
+            return str(xl_rowcol_to_cell(self.row, self.column))
         return f"{self.quoted}!{xl_rowcol_to_cell(self.row, self.column, True, True)}"
+
+
+def here(cell: V) -> V:
+    """A cell as formulas of its own sheet refer to it."""
+    return Cell(cell.value, "", cell.row, cell.column) if isinstance(cell, Cell) else cell
 
 
 class Sheet:
@@ -360,6 +373,28 @@ class Sheet:
         ends = {} if most is None else {"max_type": "num", "max_value": most}
         self.page.conditional_format(first, column, last, column, bars | ends)
 
+    def bar_chart(self, title: str, bars: tuple[int, int, int], column: int, width: int) -> None:
+        """Draw the figures of rows, with labels of the first column, from the next free row on.
+
+        Args:
+            bars: first and last row, and column of the figures.
+            column: the left edge; ``width``: in pixels.
+        """
+        first, last, at = bars
+        found: Any = self.book.file.add_chart({"type": "bar"})
+        series: dict[str, Any] = {"categories": [self.name, first, 0, last, 0]}
+        series |= {"values": [self.name, first, at, last, at], "fill": {"color": "#2F6DB5"}}
+        text = {"value": True, "num_format": _BRIEF, "font": {"color": _GREY, "size": 9}}
+        series |= {"data_labels": text, "gap": 40}
+        found.add_series(series)
+        found.set_title({"name": title, "name_font": {"color": _INK, "size": 11}})
+        found.set_legend({"none": True})
+        found.set_y_axis({"reverse": True, "line": {"none": True}})
+        found.set_x_axis({"visible": False, "major_gridlines": {"visible": False}})
+        found.set_chartarea({"border": {"none": True}})
+        found.set_size({"width": width, "height": 20 * CHART_ROWS})
+        self.page.insert_chart(self.at, column, found)
+
     def area(self, first: int, last: int, wide: int | None = None) -> None:
         """Have some rows printed, of all columns or the first ones."""
         self.page.print_area(first, 0, last, self.last if wide is None else wide)
@@ -372,7 +407,9 @@ def height(text: str, width: float, size: float = 10) -> float:
         width: of its cell, in characters.
     """
     room = max(4.0, width * 1.05 - 2)
-    lines = sum(max(1, math.ceil(len(line) / room)) for line in text.split("\n") or [""])
+    if len(text) <= room and "\n" not in text:
+        return max(15.0, size * 1.32 + 2)
+    lines = sum(max(1, math.ceil(len(line) / room)) for line in text.split("\n"))
     return max(15.0, lines * size * 1.32 + 2)
 
 
@@ -414,37 +451,30 @@ def _figure(name: str) -> tuple[str, str, str]:
     return capital(row.label), "" if row.unit == "share" else row.unit, look
 
 
-class Fact(NamedTuple):
-    """A figure that follows from others, or stands as planned; the note says how."""
+class Figure(NamedTuple):
+    """A figure of a list; its key, to the first dot, is its name, the note says how it follows."""
 
     name: str
     value: Term
     note: str = ""
-
-
-class Given(NamedTuple):
-    """A figure that may be edited; its key, to the first dot, is its name."""
-
-    name: str
-    value: Scalar
-    note: str = ""
-    allowed: Allowed = Allowed()
+    allowed: Allowed | None = None
+    """Of a figure that may be edited."""
     more: str = ""
     """Note beside the label."""
 
 
-def write_figures(sheet: Sheet, rows: Iterable[Fact | Given], cells: dict[str, V]) -> None:
+def write_figures(sheet: Sheet, rows: Iterable[Figure], cells: dict[str, V]) -> None:
     """Write figures one below the other; add each cell by name before the next is made."""
     for row in rows:
         cells[row.name] = _write(sheet, row)
 
 
-def _write(sheet: Sheet, row: Fact | Given) -> V:
+def _write(sheet: Sheet, row: Figure) -> V:
     book, at = sheet.book, sheet.at
     label, unit, look = _figure(row.name)
-    if unit == "kW" and isinstance(row, Fact) and of(row.value).number > MW_FROM_KW:
+    if unit == "kW" and row.allowed is None and of(row.value).number > MW_FROM_KW:
         unit, look = "MW", "mega"
-    label = f"{label}, {row.more}" if isinstance(row, Given) and row.more else label
+    label = f"{label}, {row.more}" if row.more else label
     sheet.put(at, LABEL, label, book.look("wrap", "line"))
     sheet.put(at, UNIT, book.currency.named(unit), book.look("text", "grey", "line"))
     quiet = book.look("wrap", "note", "line")
@@ -452,7 +482,7 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
     room = sum(sheet.widths[NOTE:])
     sheet.page.set_row(at, max(height(label, sheet.widths[LABEL]), height(row.note, room, 9)))
     sheet.at += 1
-    if isinstance(row, Given):
+    if row.allowed is not None and not isinstance(row.value, V):
         meaning = Meaning("figure", row.name, label, unit, row.allowed)
         return sheet.input(at, VALUE, row.value, look, meaning, row.name)
     value = or_na(row.value) if isinstance(row.value, V) else row.value

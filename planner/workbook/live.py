@@ -163,6 +163,13 @@ def if_(test: V, yes: Term, no: Term) -> V:
     return V((a if test.value else b).value, text)
 
 
+def any_of(tests: Sequence[V]) -> V:
+    """True if one of some comparisons holds."""
+    values = [test.value for test in tests]
+    fault = next((value for value in values if isinstance(value, Fault)), None)
+    return V(any(values) if fault is None else fault, f"OR({','.join(t.text for t in tests)})")
+
+
 def or_na(cell: V) -> V:
     """A value, or that it is not available where its formula has no result."""
     value = NOT_AVAILABLE if isinstance(cell.value, Fault) else cell.value
@@ -218,11 +225,6 @@ def _counting(value: Term) -> Term:
 def exp(value: V) -> V:
     """E to the power of a value."""
     return _call("EXP", math.exp, value)
-
-
-def ln(value: V) -> V:
-    """The natural logarithm of a value."""
-    return _call("LN", math.log, value)
 
 
 def sum_(values: Iterable[Shown], span: str) -> V:

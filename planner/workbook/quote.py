@@ -12,8 +12,7 @@ from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
 from planner.report.words import product
 from planner.schema import Prices
-from planner.schema.catalog import NO_PART_NUMBER
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Plan
 from planner.workbook.book import (
     COUNT,
     SHARE,
@@ -22,11 +21,13 @@ from planner.workbook.book import (
     Meaning,
     Sheet,
     height,
+    here,
 )
 from planner.workbook.live import (
     Scalar,
     Term,
     V,
+    any_of,
     constant,
     differs,
     grouped,
@@ -148,12 +149,7 @@ def _mark(row: Row) -> Term:
     planned: dict[str, Scalar] = {"quantity": line.quantity, "unit_list": list_price(line)}
     planned["discount"] = line.discount
     pairs = [(row.cells[key], value) for key, value in planned.items() if key in row.cells]
-    return if_(sum_of([1 * differs(*pair) for pair in pairs]) > 0, _EDITED, "")
-
-
-def _part_number(line: Line) -> str:
-    known = line.part_number not in (None, "", NO_PART_NUMBER)
-    return str(line.part_number) if known else "on request"
+    return if_(any_of([differs(*pair) for pair in pairs]), _EDITED, "")
 
 
 class Column(NamedTuple):
@@ -168,7 +164,7 @@ class Column(NamedTuple):
 
 _COLUMNS = (
     Column("number", "#", 5, "text", lambda row: row.number),
-    Column("part", "Part number", 22, "text", lambda row: _part_number(row.line)),
+    Column("part", "Part number", 22, "text", lambda row: edition.part_number(row.line)),
     Column("what", "Description", 80, "wrap", lambda row: row.described),
     Column("quantity", "In place", 8.5, "n0", lambda row: row.line.quantity),
     Column("spares", "Spares", 7.5, "n0", lambda row: row.line.spares),
@@ -208,7 +204,7 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": nets,
         "amount": money,
         "support": money,
-        "subscription": money and edition.subscribed(plan),
+        "subscription": money and any(x.subscription_usd_per_year is not None for x in own),
     }
     titles = {} if nets else {"unit_list": "Unit price {}"}
     return [
@@ -231,16 +227,23 @@ class Bill:
         closed = {"unit_list"} if prices == "list+net" else set()  # what is paid is the net price
         keys = _INPUTS.keys() & self.at.keys() - closed
         self.inputs = {key: of for key, of in _INPUTS.items() if key in keys}
+        services = any(line.section == "Services" for line in plan.lines)
+        self.taxes = "with no taxes but those listed" if services else "without taxes"
         self.rows: list[Row] = []
         self.totals: dict[str, V] = {}
         self.wide = self.at["mark"] - 1
         """The last column that is printed."""
+        self.looks = [
+            book.look(column.look, "mark" if column.key == "mark" else "line")
+            for column in self.columns
+        ]
         widths = [column.width for column in self.columns]
         self.sheet = Sheet(book, NAME, widths, landscape=True)
         self.edited = of(0)
         """The number of edited lines."""
         self._edits = 0
-        self._subtotals: dict[str, list[V]] = {key: [] for key in _TOTALS if key in self.at}
+        self.sections: list[tuple[str, dict[str, V]]] = []
+        """Title and sums of each section."""
 
     def write(self) -> None:
         """Write the table from the sheet's next free row on."""
@@ -253,8 +256,8 @@ class Bill:
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
         first = sheet.at
-        for block in edition.bill_sections(self.plan):
-            self._section(block.section, block.entries, self._line)
+        for section, entries in edition.bill_sections(self.plan):
+            self._section(section, entries, self._line)
         if "amount" in self.at:
             title = f"{OWN} (installation, freight, services: type them here)"
             self._section(title, range(1, OWN_LINES + 1), self._own_line)
@@ -270,37 +273,41 @@ class Bill:
         sheet.fill(top, self.book.look("text", "section"))
         sheet.put(top, 0, title, self.book.look("text", "section"))
         sheet.at += 1
-        values: dict[str, list[Any]] = {key: [] for key in self._subtotals}
+        values: dict[str, list[Any]] = {key: [] for key in _TOTALS if key in self.at}
         for entry in entries:
             cells = write(entry)
             self._edits += cells["mark"].value == _EDITED
             for key, found in values.items():
                 found.append(cells[key].value if key in cells else None)
-        for key, cells_of in self._subtotals.items():
+        sums = {}
+        for key, found in values.items():
             at = self.at[key]
             span = ":".join(sheet.place(row, at)[1] for row in (top + 1, sheet.at - 1))
             look = self.book.look(self.columns[at].look, "section")
-            cells_of.append(sheet.put(top, at, sum_(values[key], span), look))
+            sums[key] = sheet.put(top, at, sum_(found, span), look)
+        self.sections.append((title, sums))
 
     def _line(self, entry: Entry) -> dict[str, V]:
         sheet, line = self.sheet, entry.line
-        row = Row(entry, self.book.currency.decimals)
+        row, read = Row(entry, self.book.currency.decimals), dict[str, V]()
         for index, (key, title, _, look, content) in enumerate(self.columns):
-            value, at = content(row), (sheet.at, index)
-            look = "fine" if look == "cents" and line.is_percentage else look
+            value, at, shown = content(row), (sheet.at, index), self.looks[index]
+            if look == "cents" and line.is_percentage:
+                look, shown = "fine", self.book.look("fine", "line")
             if key in self.inputs and not isinstance(value, V):
                 allowed, unit = self.inputs[key]
                 label = f"{title[:1].lower()}{title[1:]} of {product(line)}"
                 meaning = Meaning(key, line.sku, label, unit, allowed)
-                row.cells[key] = sheet.input(*at, value, look, meaning)
+                cell = sheet.input(*at, value, look, meaning)
             else:
-                style = self.book.look(look, "mark" if key == "mark" else "line")
-                row.cells[key] = sheet.put(*at, value, style)
+                cell = sheet.put(*at, value, shown)
+            row.cells[key] = here(cell)
+            read |= {key: cell} if key in _READ else {}
         width = self.columns[self.at["what"]].width
         sheet.page.set_row(sheet.at, height(row.described, width))
         sheet.at += 1
         self.rows.append(row)
-        cells, row.cells = row.cells, {key: row.cells[key] for key in _READ}
+        cells, row.cells = row.cells, read
         return cells
 
     def _own_line(self, number: int) -> dict[str, V]:
@@ -318,12 +325,12 @@ class Bill:
                 label = f"own line {number}, {part.replace('_', ' ')}"
                 meaning = Meaning("own_line", f"{OWN}|{number}|{part}", label, unit, allowed)
                 look = self.columns[self.at[key]].look
-                cells[key] = sheet.input(row, self.at[key], None, look, meaning)
+                cells[key] = here(sheet.input(row, self.at[key], None, look, meaning))
         quantity, price = cells["quantity"], cells[paid]
 
         def put(key: str, value: V) -> None:
             look = self.book.look(self.columns[self.at[key]].look, "line")
-            cells[key] = sheet.put(row, self.at[key], value, look)
+            cells[key] = here(sheet.put(row, self.at[key], value, look))
 
         put("order", if_(is_number(quantity), quantity, if_(is_number(price), 1, 0)))
         net = price * (1 - cells["discount"]) if "discount" in cells else price
@@ -337,8 +344,8 @@ class Bill:
         sheet, totals = self.sheet, self.plan.totals
         sheet.fill(sheet.at, self.book.look("text", "under", "sum"), 0, self.wide)
         sheet.put(sheet.at, 0, "Total", self.book.look("text", "under", "sum"))
-        for key, parts in self._subtotals.items():
-            total: Term = sum_of(parts)
+        for key in (key for key in _TOTALS if key in self.at):
+            total: Term = sum_of([here(sums[key]) for _, sums in self.sections])
             if key == "it_kw" and (totals is None or totals.it_power_kw is None):
                 total = "n/a"
             look = self.book.look(self.columns[self.at[key]].look, "under", "sum")
@@ -361,7 +368,7 @@ def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
     """
     bill = Bill(book, plan, prices)
     standing = "Bill of materials" if prices == "none" else "Budgetary quotation"
-    money = "" if prices == "none" else f" · {book.currency.code}, {edition.taxes(plan)}"
+    money = "" if prices == "none" else f" · {book.currency.code}, {bill.taxes}"
     bill.sheet.head(plan.problem, f"{standing}{money} · estimates, not an offer", bill.wide)
     bill.sheet.at = _BILL
     bill.write()
@@ -426,10 +433,10 @@ def _terms(bill: Bill) -> Iterator[str]:
     plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {bill.book.currency.code}, net of discounts, {edition.taxes(plan)}. "
+            f"Prices: {bill.book.currency.code}, net of discounts, {bill.taxes}. "
             "Budgetary estimates until vendors' quotes replace them; not an offer."
         )
-        yearly = "Support and subscriptions" if edition.subscribed(plan) else "Support"
+        yearly = "Support and subscriptions" if "subscription" in bill.at else "Support"
         years = plan.site.years
         term = f" over the term of {years:g} years" if years and bill.prices == "all" else ""
         yield f"{yearly}: paid per year{term}, not part of the amount."

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from pydantic import BaseModel
+from xlsxwriter.format import Format
 
 from planner.currency import USD, currency_among
 from planner.figures import capital
@@ -102,7 +103,7 @@ def _table(sheet: Sheet, table: Table, *, alone: bool) -> None:
         )
         sheet.put(top, at, text, sheet.book.look("wrap", "under", **side))
     sheet.at += 1
-    looks = [_look(column) for column in columns]
+    looks = [sheet.book.look(_look(column), "line") for column in columns]
     for row in zip(*(column.values for column in columns), strict=True):
         if sheet.at >= _MOST_ROWS:
             break
@@ -114,12 +115,12 @@ def _table(sheet: Sheet, table: Table, *, alone: bool) -> None:
     sheet.at += 1
 
 
-def _row(sheet: Sheet, row: Sequence[Value], looks: Sequence[str]) -> None:
-    tall = 15.0
+def _row(sheet: Sheet, row: Sequence[Value], looks: Sequence[Format]) -> None:
+    tall, wrapped = 15.0, sheet.book.look("wrap", "line")
     for at, (value, look) in enumerate(zip(row, looks, strict=True)):
-        words = isinstance(value, str)
-        sheet.write(sheet.at, at, value, sheet.book.look("wrap" if words else look, "line"))
-        tall = max(tall, height(str(value), _width(sheet, at))) if words else tall
+        if isinstance(value, str):
+            tall, look = max(tall, height(value, _width(sheet, at))), wrapped
+        sheet.write(sheet.at, at, value, look)
     if tall > 15.0:
         sheet.page.set_row(sheet.at, tall)
     sheet.at += 1
@@ -210,7 +211,7 @@ def _blocks(plan: Plan) -> Iterator[Block]:
         yield Text((plan.shown_in.rate_text(),), "Exchange rate")
     yield Text(plan.not_counted or ("none",), "Exclusions")
     yield Text(plan.warnings, "Notes")
-    yield Text(tuple(idle_texts(plan, fix=True)), "Installed units that stay idle")
+    yield Text(tuple(idle_texts(plan)), "Installed units that stay idle")
     lines = edition.own_lines(plan)
     notes = (f"{product(line)}: {note}" for line in lines for note in line.notes)
     yield Text(tuple(notes), "Notes on lines")

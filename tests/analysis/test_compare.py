@@ -124,7 +124,7 @@ REFUSED = {
     "one file": (("good.plan.json",), "there must be two files or more to compare"),
     "many files": (("good.plan.json",) * 10, "at most 9 files fit side by side"),
     "a kind unknown": (("good.plan.json", "a.txt"), "a.txt: a file named '.txt' holds no plan"),
-    "no kind": (("good.plan.json", "a"), "a: its name does not say what it holds"),
+    "no kind": (("good.plan.json", "a"), "a: a file named 'a' holds no plan"),
     "no file": (("good.plan.json", "gone.json"), "gone.json: there is no such file"),
     "other JSON": (("good.plan.json", "other.json"), "other.json: the file holds no plan"),
     "no text": (("good.plan.json", "bytes.json"), "bytes.json: this is no JSON"),

@@ -16,7 +16,6 @@ from planner.analysis.request import Request
 from planner.analysis.verification import (
     PlanFile,
     assembly_faults,
-    from_data,
     is_repeatable,
     open_plan,
     read_plan,
@@ -292,7 +291,7 @@ def changed(opened: PlanFile, where: Where_reassembly, value: Any) -> PlanFile:
     assert part[where[-1]] != value
     part[where[-1]] = value
     plan = Plan.model_validate_json(json.dumps(document))
-    again = from_data("x", carrying(plan, opened.carried.encode()).model_dump_json().encode())
+    again = open_plan(Path("x"), carrying(plan, opened.carried.encode()))
     assert again.changes == ()
     return again
 

@@ -207,7 +207,7 @@ def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:
 
 
 def test_a_forced_plan_is_what_its_settings_give() -> None:
-    (weka,) = [row for row in by_hand().forced if row.key == "WEKA"]
+    (weka,) = [row for row in by_hand().forced if row.label == "WEKA"]
     assert weka.value is not None
     problem = ROOT / "problems" / "enterprise_1MW.yaml"
     plan = solve(problem, settings=weka.setting)

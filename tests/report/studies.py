@@ -196,15 +196,15 @@ def uncertain() -> Uncertain:
         (BUDGET, "uniform 3.1 MUSD to 4.2 MUSD", 3.65e6),
     )
     plans = (
-        ("nominal", 58, 201, 0.74, None, 0.262, 1.0), ("plan 1", 54, 143, 0.98, None, 0.084, 1.0),
-        ("plan 2", 51, 12, 1.0, 3466.3, 0.118, 0.153),
+        ("nominal", 58, 201, 0.74, 0.262, 1.0), ("plan 1", 54, 143, 0.98, 0.084, 1.0),
+        ("plan 2", 51, 12, 1.0, 0.118, 0.153),
     )  # fmt: skip
     return Uncertain(
         **COMMON, status="optimal", seed=7, samples=512,
         statuses={"optimal": 487, "infeasible": 25}, largest_gap=9.3e-4, least_regret=2,
         inputs=tuple(
             UncertainInput(path=column.name, label=column.label, unit=column.unit,
-                           distribution=words, low=0.5 * middle, median=middle, high=2.0 * middle)
+                           distribution=words, low=0.5 * middle, high=2.0 * middle)
             for column, words, middle in inputs
         ),
         outcomes=(
@@ -214,9 +214,9 @@ def uncertain() -> Uncertain:
         ),
         candidates=tuple(
             CandidatePlan(name=name, counts={SYSTEM: n, STORE: 115 - n},
-                          best_in=best_in, feasible=feasible, mean=70.0 * n, worst=worst,
+                          best_in=best_in, feasible=feasible, mean=70.0 * n,
                           mean_regret=mean, most_regret=most)
-            for name, n, best_in, feasible, worst, mean, most in plans
+            for name, n, best_in, feasible, mean, most in plans
         ),
         indices=tuple(
             Index(path=column.name, label=column.label, first=first, total=first + 0.07)

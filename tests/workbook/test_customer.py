@@ -45,7 +45,7 @@ NAMES = {
     "FabricReport.serves", "WayPlan.id", "WayPlan.option", "WayPlan.gpu_type", "JobPlan.gpu_type",
     "JobPlan.gpu_types", "JobPlan.storage_family", "JobPlan.storage_families",
     "LimitReport.name", "LimitReport.label", "LimitReport.unit", "ObjectiveReport.name",
-    "ObjectiveReport.unit", "IdleUnits.sku", "Provenance.tool", "Provenance.input_sha256",
+    "ObjectiveReport.unit", "Provenance.tool", "Provenance.input_sha256",
     "Plan.not_counted",
     "Line.role",
 }  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.report.edition import restated
+from planner.report.edition import in_currency
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import performance, write
 from planner.workbook.book import Book
@@ -62,7 +62,7 @@ def books() -> dict[str, Made]:
 
 def unlike_plan(source: Made) -> list[tuple[str, float, object]]:
     """Return the figures of a workbook that are not those of its plan."""
-    stated, wrong = restated(source.plan), []
+    stated, wrong = in_currency(source.plan), []
     job = stated.jobs[0]
     for name, cell in source.book.names.items():
         value = getattr(job, name, getattr(stated.totals, name, None))

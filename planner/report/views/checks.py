@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from planner.currency import Currency
 from planner.figures import FIGURES
 from planner.report import words as fmt
 from planner.report.blocks import (
@@ -21,8 +20,8 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.edition import restated
-from planner.schema.analysis import Audit, Edit, Verification
+from planner.report.edition import in_currency
+from planner.schema.analysis import Audit, Verification
 from planner.schema.operation import (
     ApplianceRow,
     IntervalTried,
@@ -68,10 +67,10 @@ def audit(found: Audit) -> list[Block]:
     if found.edited is None:
         verdict = f"nothing to compare: {found.reason}"
         return [title, Facts((("Verdict", verdict),)), _edits(found), notes_block((unread,))]
-    shown_in = found.edited.shown_in
+    broken = [in_currency(each, found.edited.shown_in) for each in found.breaches]
     facts = (
         ("Verdict", _verdict(found, found.edited)),
-        ("Broken", "; ".join(fmt.breach_text(restated(each, shown_in)) for each in found.breaches)),
+        ("Broken", "; ".join(map(fmt.breach_text, broken))),
         ("Edited", "" if found.edits else "nothing"),
     )
     lacking = [
@@ -100,19 +99,10 @@ def _edits(found: Audit) -> Table:
     columns = (
         words("cell", (f"{each.sheet}!{each.cell}" for each in rows)),
         words("input", (each.label for each in rows)),
-        figures("solved", (_value(each, each.before, before) for each in rows), str),
-        figures("edited", (_value(each, each.after, after) for each in rows), str),
+        figures("solved", (fmt.write_in(before, each.before, each.unit) for each in rows), str),
+        figures("edited", (fmt.write_in(after, each.after, each.unit) for each in rows), str),
     )
     return Table("Edits", columns, most=40, first=8, rows="edits")
-
-
-def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
-    """The value of a cell, amounts in the currency of its workbook."""
-    if value is None or isinstance(value, str):
-        return value or "blank"
-    if edit.unit == f"USD/{money_.code}":  # a rate of exchange
-        return f"{value:,.6g} {edit.unit}"
-    return fmt.quantity(money_.of(value) if "USD" in edit.unit else value, edit.unit)
 
 
 def _figure(plan: Plan, name: str) -> float | None:
@@ -123,15 +113,17 @@ def _figure(plan: Plan, name: str) -> float | None:
 
 def _figures(found: Audit) -> Table:
     """The figures of the solved, the edited and the best plan."""
-    plans = [restated(plan) for plan in (found.solved, found.edited, found.best) if plan]
+    plans = [in_currency(plan) for plan in (found.solved, found.edited, found.best) if plan]
     names = [name for name in _ROWS if any(_figure(plan, name) is not None for plan in plans)]
-    shown = (found.edited or found.solved).shown_in
-    columns = [words("figure", (shown.named(FIGURES[name].title) for name in names))]
     rows = [
-        fmt.write_row([_figure(plan, name) for plan in plans], FIGURES[name].unit) for name in names
+        fmt.write_row(FIGURES[name].label, FIGURES[name].unit, [_figure(p, name) for p in plans])
+        for name in names
     ]
-    for head, texts in zip(("solved", "edited", "best now"), zip(*rows, strict=True), strict=False):
-        columns.append(Column(head, texts))
+    columns = [words("figure", (label for label, *_ in rows))]
+    columns += [
+        Column(head, tuple(texts[at] for *_, texts in rows))
+        for at, head in enumerate(("solved", "edited", "best now")[: len(plans)])
+    ]
     return Table("Figures", tuple(columns), first=len(_MAIN), rows="figures")
 
 
@@ -156,17 +148,6 @@ def _verdict(found: Audit, edited: Plan) -> str:
 # A simulation: goodput beside the formula's, time lost by cause, other intervals.
 
 YEAR_S = 365 * fmt.DAY_S
-_CAUSES = {
-    "stall": "budget.stall",
-    "slowdown": "budget.slowdown",
-    "rework": "loss.rework",
-    "drain": "loss.drain",
-    "restart": "loss.restart",
-    "restore": "loss.restore",
-    "waiting": "loss.waiting",
-    "shrunk": "budget.shrunk",
-    "other": "loss.other",
-}
 _SPLIT = (
     "The formula splits the loss by logarithms, the simulation by events: parts may differ "
     "although the sums agree."
@@ -266,8 +247,9 @@ def _difference(each: IntervalTried) -> str:
 
 def _losses(job: JobSimulated) -> Table:
     places, both = _digits(job), (job.predicted_loss, job.loss)
-    causes = [cause for cause in _CAUSES if any(getattr(each, cause) for each in both)]
-    columns = [words("", ("goodput", *(FIGURES[_CAUSES[cause]].label for cause in causes)))]
+    causes = [c for c in type(job.loss).model_fields if any(getattr(each, c) for each in both)]
+    labels = (FIGURES.get(f"budget.{c}") or FIGURES[f"loss.{c}"] for c in causes)
+    columns = [words("", ("goodput", *(each.label for each in labels)))]
     for head, loss, goodput in (
         ("predicted", job.predicted_loss, job.predicted),
         ("simulated", job.loss, job.goodput.mean),

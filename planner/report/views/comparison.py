@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from planner.currency import currency_among, currency_of
+from planner.currency import currency_of
 from planner.figures import FIGURES, OBJECTIVES, RATIOS
 from planner.report import words as fmt
 from planner.report.blocks import (
@@ -23,8 +23,7 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.edition import decided_lines
-from planner.report.views.plan import bought_text
+from planner.report.edition import bought_text, decided_lines
 from planner.schema.analysis import (
     Alternatives,
     Comparison,
@@ -94,29 +93,28 @@ def _table(title: str, columns: Sequence[Column], rows: str, first: int | None =
 
 def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: int) -> Table:
     """Figures of the plans, and their change against the first."""
-    labels = [fmt.titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
     longest = width() // 4
     wordy = any(isinstance(v, str) and len(v) > longest for r in rows for v in r.series.values)
-    columns = [words("", labels)]
-    written = [fmt.write_row(row.series.values, row.unit) for row in rows]
+    written = [fmt.write_row(row.label, row.unit, row.series.values) for row in rows]
+    columns = [words("", (label for label, *_ in written))]
     for at, key in enumerate(keys):
-        columns.append(Column(key, tuple(texts[at] for texts in written), words=wordy))
+        columns.append(Column(key, tuple(texts[at] for *_, texts in written), words=wordy))
+    pairs = list(zip(rows, written, strict=True))
     for at, key in enumerate(keys[1:], 1):
-        texts = tuple(fmt.changed_by(row.series.changes[at], row.unit) for row in rows)
-        columns.append(Column(f"{key} - {keys[0]}", texts, detail=True))
+        changes = (shown.text(row.series.changes[at], "+") for row, (_, shown, _) in pairs)
+        columns.append(Column(f"{key} - {keys[0]}", tuple(changes), detail=True))
     return _table(title, columns, title.split()[0].lower(), first)
 
 
 def _lines(rows: Sequence[LineRow], keys: Sequence[str]) -> Table:
     """Units in place, then capex against the first plan."""
     columns = [words("", (row.product for row in rows))]
-    for at, key in enumerate(keys):
-        columns.append(
-            Column(key, tuple(fmt.write_figure(r.quantity.values[at], "") for r in rows))
-        )
+    columns += [
+        figures(key, (row.quantity.values[at] for row in rows), 0) for at, key in enumerate(keys)
+    ]
     for at, key in enumerate(keys[1:], 1):
-        capex = tuple(fmt.changed_by(row.capex_usd.changes[at], "USD") for row in rows)
-        columns.append(Column(f"{key} - {keys[0]}, capex", capex, detail=True))
+        changes = (row.capex_usd.changes[at] for row in rows)
+        columns.append(figures(f"{key} - {keys[0]}, capex", changes, "USD", detail=True))
     return _table("Bill, units", columns, "lines", _FIRST_ROWS)
 
 
@@ -147,7 +145,7 @@ def rules(found: RulesTable) -> list[Block]:
         value = f"{fmt.quantity(own.measured or 0.0, measure.unit)} of {measure.label}"
         capex_usd = own.plan.totals.capex_usd
         cost = "" if capex_usd is None else f", {fmt.money(capex_usd)} of capex"
-        text = f"{_storage(own.plan)}: {value}{cost}"
+        text = f"{bought_text(own.plan, 'Storage')}: {value}{cost}"
     gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
         Heading(f"{fmt.named(found)}  (storage by other rules)"),
@@ -163,7 +161,9 @@ def _rules_table(found: RulesTable) -> Table:
     totals = [None if plan is None else plan.totals for plan in plans]
     jobs = [None if plan is None else plan.jobs[0] for plan in plans]
     storage = (
-        f"no plan: {row.reason or 'none was found'}" if row.plan is None else _storage(row.plan)
+        f"no plan: {row.reason or 'none was found'}"
+        if row.plan is None
+        else bought_text(row.plan, "Storage")
         for row in rows
     )
 
@@ -185,11 +185,6 @@ def _rules_table(found: RulesTable) -> Table:
 
 def _storage_kw(plan: Plan) -> float:
     return sum(line.it_power_kw or 0.0 for line in decided_lines(plan, "Storage"))
-
-
-def _storage(plan: Plan) -> str:
-    lines = decided_lines(plan, "Storage")
-    return ", ".join(f"{line.working:,} {line.model}" for line in lines) or "no storage"
 
 
 # Near-optimal plans.
@@ -283,24 +278,13 @@ def _ranked(found: Bids) -> list[Bid]:
 
 
 def _bid_facts(found: Bids) -> Iterator[tuple[str, str]]:
-    order = _ranked(found)
-    if order:
-        first = order[0]
-        assert first.measured is not None
-        text = f"{_bid_name(first)} is first: {_value(found, first.measured)}"
-        unread = f"; not read: {fmt.listed(list(first.unread[:4]))}" if first.unread else ""
-        yield "First", text + unread
-    else:
-        yield "First", "no bid meets every limit of the problem"
-    best = order[0].measured if order else None
-    behind = [
-        f"{_bid_name(bid)} ({100 * ((bid.measured or 0.0) / best - 1.0):+.2f} %)"
-        for bid in order[1:]
-        if best
-    ]
-    yield "Next", fmt.listed(behind)
+    text, order = "no bid meets every limit of the problem", _ranked(found)
+    if order and (value := order[0].measured) is not None:
+        text = f"{_bid_name(order[0])}: {_value(found, value)}"
+        unread = order[0].unread[:4]
+        text += f"; not read: {fmt.listed(unread)}" if unread else ""
+    yield "First", text
     yield "Mix", _mix(found)
-    yield "No rank", "; ".join(_out(bid) for bid in found.bids if not bid.rank)
 
 
 def _mix(found: Bids) -> str:
@@ -330,16 +314,8 @@ def _mix(found: Bids) -> str:
     return f"{text} ({proof})"
 
 
-def _out(bid: Bid) -> str:
-    if bid.state == "open":
-        why = bid.open[0].partition(": ")[0] if bid.open else "not evaluated"
-        return f"{_bid_name(bid)} ({why})"
-    return f"{_bid_name(bid)} breaks {fmt.short(fmt.listed(bid.against), 60)}"
-
-
 def _bids_table(found: Bids) -> Table:
-    known = [bid for bid in found.bids if bid.figures is not None]
-    order = [*_ranked(found), *(bid for bid in known if not bid.rank)]
+    order = [*_ranked(found), *(bid for bid in found.bids if not bid.rank)]
     of = [bid.figures for bid in order]
     pflops = any(each is not None and each.useful_pflops is not None for each in of)
     work = FIGURES["useful_pflops" if pflops else "useful_gpus"]
@@ -352,7 +328,7 @@ def _bids_table(found: Bids) -> Table:
         figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
         figures("TCO", values_of(of, lambda f: f.tco_usd), "USD"),
         figures(work.title, values_of(of, lambda f: getattr(f, work.name)), fmt.about),
-        words("limits", (_STATES[bid.state] for bid in order), detail=True),
+        words("limits", (_STATES[bid.state] for bid in order)),
     )
     return Table("Bids", columns, rows="bids")
 

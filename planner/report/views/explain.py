@@ -18,10 +18,10 @@ from planner.report.blocks import (
     proof_block,
     words,
 )
-from planner.report.edition import decided_lines
+from planner.report.edition import bought_text
 from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
 from planner.schema.analysis import Explanation, Forced, Item, Marginal, Moved, WhyNot
-from planner.schema.plan import UNDECIDED
+from planner.schema.plan import UNDECIDED, Plan
 
 _SAME, _SMALL = 5e-6, 5e-7
 """Shares of the objective within the proof, and too small for a word."""
@@ -37,13 +37,13 @@ def view(found: Explanation) -> list[Block]:
         return no_plan(plan)
     scenario = plan.provenance.scenario
     title = f"Why this plan: {plan.problem}" + (f", scenario {scenario}" if scenario else "")
-    idle = Text(tuple(idle_texts(plan, fix=True)), "Installed and idle", points=True, detail=True)
+    idle = Text(tuple(idle_texts(plan)), "Installed and idle", points=True, detail=True)
     blocks: list[Block] = [Heading(title), Facts(tuple(_facts(found)))]
     if found.value is not None:
         blocks.append(_marginals(found))
     blocks += [_levers(found), idle, *storage_alternatives(plan, detail=True)]
     if why is not None:
-        blocks.append(_items(why) if why.message is None else Text((why.message or "",)))
+        blocks.append(_items(plan, why))
     undecided = [f"{UNDECIDED}: {', '.join(found.undecided)}"] if found.undecided else []
     bound = plan.objective.bound
     proof = "" if bound is None else f"bound {_amount(found, bound)}"
@@ -53,17 +53,14 @@ def view(found: Explanation) -> list[Block]:
 def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     plan, why, goal = found.plan, found.why_not, found.plan.objective
     assert goal.value is not None
-    text = fmt.listed(
-        [fmt.so_many(line.working, fmt.product(line)) for line in decided_lines(plan)]
-    )
-    text += f": {_amount(found, goal.value)}"
+    text = f"{bought_text(plan)}: {_amount(found, goal.value)}"
     if fmt.gives_away(goal) and goal.best is not None:
         text += f"; changes below are against the best, {_amount(found, goal.best)}"
     yield "Plan", text
     for item in why.items if why is not None else ():
-        if item.asked and why is not None:
+        if item.asked:
             price = f"; break-even {text}" if (text := _break_even(item)) else ""
-            yield "Why not", f"{item.model}: {verdict(why, item)}{price}"
+            yield "Why not", f"{item.model}: {verdict(plan, item)}{price}"
     binding = [row for row in found.marginals if row.binding]
     also = [row for row in found.marginals if _moves(found, row) and not row.binding]
     also.sort(key=lambda row: -_weight(row))
@@ -77,8 +74,8 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
         )
         texts = [f"{row.label}: {_without_text(found, row.change)}" for row in levers[:3]]
         yield "Levers", "; ".join(texts) or ("no effect" if found.without else "")
-    if why is not None and why.message is None:
-        yield "Instead", _instead(why)
+    if why is not None:
+        yield "Instead", _instead(plan, why)
     if plan.storage_options is not None:
         yield "Prices", storage_decided(plan.storage_options)
     idle = [row for row in found.marginals if row not in binding and row not in also]
@@ -200,27 +197,28 @@ def _levers(found: Explanation) -> Table:
 # Alternatives, and items that are not in the plan.
 
 
-def _difference(why: WhyNot, row: Forced) -> str:
-    less = ((row.loss or 0.0) > 0) == (why.sense == "maximize")
+def _difference(plan: Plan, row: Forced) -> str:
+    less = ((row.loss or 0.0) > 0) == (plan.objective.sense == "maximize")
     share, extra = fmt.relative(row.loss), row.extra_capex_usd
     text = share if share == "0 %" else f"{'-' if less else '+'}{share}"
-    if why.objective == "capex" or extra is None or abs(extra) < 1.0:
+    if plan.objective.name == "capex" or extra is None or abs(extra) < 1.0:
         return text
     return f"{text} ({fmt.money(abs(extra))} {'dearer' if extra > 0.0 else 'cheaper'})"
 
 
-def _instead(why: WhyNot) -> str:
+def _instead(plan: Plan, why: WhyNot) -> str:
     rows = [row for row in why.forced if row.loss is not None]
     alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"tied {fmt.listed([row.label for row in alike])}"] if alike else []
-    rivals = ", ".join(f"{row.label} {_difference(why, row)}" for row in worse[:4])
+    rivals = ", ".join(f"{row.label} {_difference(plan, row)}" for row in worse[:4])
     return "; ".join([*texts, *([f"worse {rivals}"] if rivals else [])])
 
 
-def verdict(why: WhyNot, item: Item) -> str:
+def verdict(plan: Plan, item: Item) -> str:
     """The reason against an item, in a line."""
-    worse = _WORSE.get(why.objective, f"more {OBJECTIVES[why.objective].label}")
+    name = plan.objective.name
+    worse = _WORSE.get(name, f"more {OBJECTIVES[name].label}")
     if item.kind == "left_out":
         return f"left out: {item.reason}"
     if item.kind == "no_plan":
@@ -257,13 +255,13 @@ def _break_even(item: Item) -> str:
     return "today's" if price.not_at_list_usd is None else amount(price.enters_at_usd, 0)
 
 
-def _items(why: WhyNot) -> Table:
+def _items(plan: Plan, why: WhyNot) -> Table:
     items = sorted(why.items, key=lambda item: (_KINDS.index(item.kind), item.at_least or 0.0))
     prices = (None if item.kind == "left_out" else item.net_usd for item in items)
     code = currency_among(each.net_usd for each in items).code
     columns = [
         words("item", (item.model for item in items)),
-        words("best plan with it", (verdict(why, item) for item in items)),
+        words("best plan with it", (verdict(plan, item) for item in items)),
         figures(f"price, {code}", prices, bare),
     ]
     if any(item.break_even is not None for item in items):
@@ -272,7 +270,7 @@ def _items(why: WhyNot) -> Table:
 
 
 def _notes(why: WhyNot | None) -> Iterator[str]:
-    if why is None or why.message is not None:
+    if why is None:
         return
     yield (
         "'At least' is a proven bound; other figures are of plans found and proven. Prices are per "

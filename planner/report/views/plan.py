@@ -5,7 +5,8 @@ A plan without a purchase shows why there is none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from planner.currency import amount, bare, currency_among
 from planner.figures import FIGURES, OBJECTIVES, objective_label
@@ -30,11 +31,9 @@ from planner.report.edition import (
     CORE_SECTIONS,
     HIDDEN_OBJECTIVE,
     can_run_short,
-    decided_lines,
+    in_currency,
     own_lines,
-    restated,
-    tells_ratio,
-    two_pues,
+    part_number,
 )
 from planner.report.screen import show
 from planner.schema.operation import JobPlan
@@ -74,7 +73,7 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
         parts: further parts to show, of ``PARTS``.
         styled: with escape sequences for colours.
     """
-    plan = restated(plan)
+    plan = in_currency(plan)
     if plan.totals is None or not plan.jobs:
         return show(no_plan(plan), full=True, styled=styled)
     text = show(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
@@ -182,31 +181,20 @@ def tiles(totals: Totals, job: JobPlan, most: int) -> list[tuple[str, str]]:
         value = getattr(job, name, None) or getattr(totals, name, None)
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
-        found.append((_figure(name, value), FIGURES[name].label))
+        unit, label = FIGURES[name].unit, FIGURES[name].label
+        text = fmt.brief(value, unit)
+        found.append((text.removesuffix(f" {unit}") if unit in label else text, label))
     return found[:most]
 
 
-def _figure(name: str, value: float) -> str:
-    """A figure of a plan with its unit, short enough for a tile."""
-    unit, label = FIGURES[name].unit, FIGURES[name].label
-    if unit == "share":
-        return fmt.percent(value, 2)
-    if unit == "kW" and value >= 1e3:
-        return f"{value / 1e3:,.2f} MW"
-    if unit in ("USD", "s") or "USD" in unit:
-        return fmt.quantity(value, unit)
-    digits = 1 if name == "days_to_train" else 0
-    return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
-
-
-def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
-    """The bill: every line, or a line for each section beyond GPUs and storage."""
+def _purchase(plan: Plan, totals: Totals) -> Table:
+    """The purchase, a line for each section beyond GPUs and storage."""
     lines = own_lines(plan)
     shown = fmt.results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
         there = [line for line in lines if line.section == section]
-        if every or section in CORE_SECTIONS:
+        if section in CORE_SECTIONS:
             rows += [_line(line, shown.text(line.extended_net_usd)) for line in there]
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
@@ -226,6 +214,39 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             words("lead time", leads),
         ),
     )
+
+
+def bill(plan: Plan) -> Table:
+    """Every line, with sums; money has no column where the edition shows none."""
+    lines, code = own_lines(plan), plan.shown_in.code
+    kws = [line.it_power_kw for line in lines]
+    columns = [
+        words("item", map(fmt.product, lines), foot="Total"),
+        words("part number", map(part_number, lines)),
+        words("section", (line.section for line in lines)),
+        figures("quantity", (line.quantity for line in lines), 0),
+    ]
+    if any(line.unit_net_usd is not None for line in lines):
+        nets = [line.extended_net_usd for line in lines]
+        columns.append(figures("bought", (line.purchased for line in lines), 0))
+        if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
+            columns.append(_paid(f"unit list, {code}", [line.unit_list_usd for line in lines]))
+        if any(line.discount for line in lines):
+            columns.append(figures("discount", (x.discount or None for x in lines), fmt.percent))
+        columns.append(_paid(f"unit net, {code}", [line.unit_net_usd for line in lines]))
+        columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
+    total = _total(kws, lambda kw: f"{kw:,.2f}")
+    columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
+    return Table("Bill", tuple(columns))
+
+
+def _paid(label: str, amounts: Sequence[float | None], foot: str = "") -> Column:
+    return figures(label, amounts, lambda usd: bare(usd, None), foot=foot)
+
+
+def _total(values: Sequence[float | None], write: Callable[[float], str]) -> str:
+    known = [value for value in values if value is not None]
+    return write(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
 
 
 def _line(line: Line, price: str) -> tuple[str, ...]:
@@ -337,14 +358,14 @@ def _cost(plan: Plan, totals: Totals) -> str:
     if totals.tco_usd is not None and plan.site.years is not None:
         text += f", opex {fmt.money(totals.opex_usd_per_year)}/year"
         text += f", TCO {fmt.money(totals.tco_usd)} ({fmt.years(plan.site.years)})"
-    each = (
-        ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
-        ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
-    )
+    each = {
+        "useful GPU-hour": totals.usd_per_useful_gpu_hour,
+        "million tokens": totals.usd_per_million_tokens,
+    }
     ratios = [
         f"{usd:{'.2f' if usd >= 1 else '.3g'}} {plan.shown_in.code} per {unit}"
-        for name, usd, unit in each
-        if usd is not None and tells_ratio(plan, name)
+        for unit, usd in each.items()
+        if usd is not None
     ]
     lead = [f"longest lead time {fmt.days(d)}"] if (d := totals.lead_time_days) else []
     return "; ".join([text, *filter(None, [", ".join(ratios)]), *lead])
@@ -354,7 +375,7 @@ def _power(plan: Plan, totals: Totals) -> str:
     text = "not known in full"
     if totals.facility_power_kw is not None:
         pue = f"PUE {plan.site.pue:g}"
-        if two_pues(plan):
+        if plan.site.pue_liquid != plan.site.pue:
             pue += f" air, {plan.site.pue_liquid:g} liquid"
         text = f"{fmt.quantity(round(totals.facility_power_kw), 'kW')} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
@@ -380,14 +401,10 @@ def _checkpoint(plan: Plan, job: JobPlan) -> str:
     return f"{text}; {fmt.about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
 
 
-def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
-    """Idle installed units with the reason, and with ``fix`` the remedy."""
-    models = {line.sku: fmt.product(line) for line in plan.lines}
-    return [
-        f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"
-        + (f"; {each.fix}" if fix and each.fix else "")
-        for each in plan.idle
-    ]
+def idle_texts(plan: Plan) -> list[str]:
+    """Idle installed units with the reason, the first note of their line."""
+    idle = (line for line in plan.lines if line.idle)
+    return [f"{fmt.product(line)}: {(*line.notes, f'{line.idle:,} idle')[0]}" for line in idle]
 
 
 def _more_options(notes: int, parts: Collection[str]) -> str:
@@ -398,11 +415,6 @@ def _more_options(notes: int, parts: Collection[str]) -> str:
     }
     left = [remarks.get(p, p) for p in PARTS if p not in parts and (notes or p != "notes")]
     return f"--show {', '.join(left)}" if left else ""
-
-
-def bought_text(plan: Plan) -> str:
-    """The GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
 
 def near_optimal_loss(plan: Plan) -> str:
@@ -448,7 +460,7 @@ def _needed(found: StorageOptions) -> str:
 
 def _units(option: StorageOption) -> str:
     """An option as units with their models."""
-    parts = fmt.listed([fmt.so_many(item.units, item.model) for item in option.items])
+    parts = fmt.listed([f"{item.units:,} × {item.model}" for item in option.items])
     less = option.fewer_systems
     return f"{parts} (beside {fmt.counted(less, 'GPU system')} less)" if less else parts
 
@@ -503,10 +515,10 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
 
 def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
     if name == "lines":
-        yield _purchase(plan, totals, every=True)
+        yield bill(plan)
         yield from storage_alternatives(plan)
     elif name == "notes":
-        yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)
+        yield Text(tuple(idle_texts(plan)), "Idle", points=True)
         left = f"not counted: {', '.join(plan.not_counted)}; docs/bill.md has how to count them"
         repair = "repair and spares are excluded: set repair: {share, time} of the job"
         missing = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from planner.figures import FIGURES, RATIOS, capital
+from planner.figures import FIGURES, capital
 from planner.report import words as fmt
 from planner.report.blocks import (
     ROW_MIDDLE,
@@ -123,14 +123,12 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
             layers.append(Mark(text, xs[at], ys[at], "diamond" if name == "Knee" else "star"))
     text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
     text += proven([point.gap for point in points])
-    return (Chart("frontier", title, text, (Panel(across, up, tuple(layers)),)),)
+    return (Chart("frontier", title, text, Panel(across, up, tuple(layers))),)
 
 
 # Tornado: each input at its low and its high end, the widest swing first.
 
 _FIRST, _MOST_BARS, _APART = 12, 20, 0.17
-_MANY = 100.0
-"""From this objective on, changes have two decimals: less is below the gap."""
 
 
 def tornado(study: Tornado) -> list[Block]:
@@ -148,9 +146,9 @@ def tornado(study: Tornado) -> list[Block]:
     )
     statuses = {name: sum(end.status == name for _, end in ends) for name in fmt.STATUS_WORDS}
     first = moving[0] if moving else study.swings[0]
-    unit = "" if study.unit in fmt.WITH_UNIT or study.objective in RATIOS else f" {study.unit}"
+    shown, write = _changes(study)
     largest = ", ".join(
-        f"at {end.text} {_change(study, end)}{unit if end.objective is not None else ''}"
+        f"at {end.text} {write(end)} {shown.unit if end.objective is not None else ''}".rstrip()
         for end in (first.low, first.high)
     )
     facts = (
@@ -164,7 +162,7 @@ def tornado(study: Tornado) -> list[Block]:
         ("No effect", fmt.some(still, 6)),
         ("", study.message or ""),
     )
-    text = f"Each end is a plan of its own, proven within {fmt.percent(study.gap_asked, 4)}: "
+    text = f"Each end is a plan of its own, proven within {fmt.gap(study.gap_asked)}: "
     return [
         title,
         Facts(facts),
@@ -180,33 +178,33 @@ def _moves(study: Tornado, swing: Swing) -> bool:
     return None in ends or ends != (study.base, study.base)
 
 
-def _change(study: Tornado, end: End) -> str:
-    """The change at an end; the objective without a base, the status without a plan."""
-    if end.objective is None:
-        return fmt.STATUS_WORDS[end.status]
-    if study.base is None:
-        return fmt.write_figure(end.objective, study.unit)
-    change = end.objective - study.base
-    if study.objective in RATIOS and change:
-        return f"{'+' if change > 0 else '-'}{fmt.ratio(abs(change))}"
-    if change and study.unit not in fmt.WITH_UNIT and abs(study.base) >= _MANY:
-        return f"{change:+,.2f}"
-    return fmt.changed_by(change, study.unit)
+def _changes(study: Tornado) -> tuple[fmt.Scale, Callable[[End], str]]:
+    """The scale of changes, and the text at an end: without a base the objective itself."""
+    ends = [end.objective for swing in study.swings for end in (swing.low, swing.high)]
+    shown = fmt.results([e - (study.base or 0.0) for e in ends if e is not None], study.unit)
+    sign = "" if study.base is None else "+"
+
+    def write(end: End) -> str:
+        if end.objective is None:
+            return fmt.STATUS_WORDS[end.status]
+        change = end.objective - (study.base or 0.0)
+        return shown.text(change, sign) if change else "="
+
+    return shown, write
 
 
 def _swings(study: Tornado, swings: Sequence[Swing]) -> Table:
+    shown, write = _changes(study)
     columns = (
         words("input", (swing.label for swing in swings)),
         figures("now", (swing.base_text for swing in swings), str, detail=True),
         figures("low", (swing.low.text for swing in swings), str),
-        figures("at low", (_change(study, swing.low) for swing in swings), str),
+        figures("at low", (write(swing.low) for swing in swings), str),
         figures("high", (swing.high.text for swing in swings), str),
-        figures("at high", (_change(study, swing.high) for swing in swings), str),
+        figures("at high", (write(swing.high) for swing in swings), str),
     )
-    title = fmt.titled(
-        f"{'Change of ' if study.base is not None else ''}{fmt.goal(study)}", study.unit
-    )
-    return Table(title, columns, first=_FIRST, rows="inputs")
+    title = f"{'Change of ' if study.base is not None else ''}{fmt.goal(study)}"
+    return Table(fmt.headed(title, shown.unit), columns, first=_FIRST, rows="inputs")
 
 
 def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
@@ -241,21 +239,27 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
     panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
     text = f"{fmt.counted(len(study.swings), 'input')} changed one at a time, "
     text += f"{len(moving)} drawn; beside each bar its value there."
-    return (Chart("tornado", title, text, (panel,)),)
+    return (Chart("tornado", title, text, panel),)
 
 
 def _offset(study: Tornado, swing: Swing, side: str) -> float:
-    """The shift of a bar beside another on the same side of the base."""
+    """The shift of a bar beside another on the same side; a bar of no length has words there."""
     low, high, base = swing.low.objective, swing.high.objective, study.base or 0.0
-    if low is None or high is None or (low - base) * (high - base) <= 0:
+    if low is None or high is None or min(low, high) < base <= max(low, high):
         return 0.0
     return -_APART if side == "low" else _APART
 
 
 def _row_name(swing: Swing) -> str:
-    ends = [end for end in (swing.low, swing.high) if end.objective is None]
-    without = [f"{fmt.short(end.text, 24)}: {fmt.STATUS_WORDS[end.status]}" for end in ends]
-    return "; ".join([fmt.short(f"{swing.label}, now {swing.base_text}", 52), *without])
+    """The input with its present value, and the ends without a plan."""
+    ends = {"low": swing.low, "high": swing.high}
+    without = [
+        f"{side}: {fmt.STATUS_WORDS[end.status]}"
+        for side, end in ends.items()
+        if end.objective is None
+    ]
+    now = f"{fmt.short(swing.label, 44)}, now {fmt.short(swing.base_text, 24)}"
+    return "; ".join([now, *without])
 
 
 # Uncertain inputs: outcomes, candidate plans, sensitivity indices.
@@ -278,6 +282,7 @@ def uncertain(study: Uncertain) -> list[Block]:
         Facts(tuple(_facts(study))),
         _outcomes(study),
         _candidates(study),
+        _inputs(study),
         _indices(study),
         proof_block((proof if study.largest_gap is not None else "",)),
     ]
@@ -294,12 +299,15 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
     if study.least_regret is not None:
         regret = study.candidates[study.least_regret]
         text = f"least for {regret.name} ({fmt.units(regret.counts, study.products)}): "
-        text += f"{fmt.percent(regret.most_regret, 2)} at most, "
-        yield "Regret", f"{text}{fmt.percent(regret.mean_regret, 2)} on average"
+        text += f"{fmt.percent(regret.mean_regret, 2)} on average, "
+        worst = f"{fmt.percent(regret.most_regret, 2)} at most"
+        if regret.feasible < 1.0:
+            worst = f"a limit breaks in {fmt.percent(1.0 - regret.feasible)} of scenarios"
+        yield "Regret", text + worst
     ranked = sorted(study.indices, key=lambda each: -each.total)[:3]
     yield "Cause", f"spread by {fmt.listed([each.label for each in ranked])}" if ranked else ""
-    drawn = fmt.some([f"{each.label}: {each.distribution}" for each in study.inputs], 5)
     count = fmt.counted(sum(study.statuses.values()), "scenario")
+    drawn = fmt.some([each.label for each in study.inputs], 6)
     yield "Drawn", f"{drawn}; {count}: {fmt.ended(study.statuses)}"
     yield "", study.message or ""
 
@@ -315,7 +323,7 @@ def _outcomes(study: Uncertain) -> Table:
         fmt.results([getattr(each, step) for step in _PERCENTILES], each.unit) for each in rows
     ]
     pairs = list(zip(rows, scales, strict=True))
-    columns = [words("outcome", (fmt.titled(_label(study, each), s.unit) for each, s in pairs))]
+    columns = [words("outcome", (fmt.headed(_label(study, each), s.unit) for each, s in pairs))]
     for step, label in _PERCENTILES.items():
         texts = (s.text(getattr(each, step)) for each, s in pairs)
         columns.append(figures(label, texts, str, detail=step not in _ON_FIRST))
@@ -341,6 +349,14 @@ def _candidates(study: Uncertain) -> Table:
         words("buys", (fmt.units(p.counts, study.products) for p in rows)),
     )
     return Table("Candidate plans, each kept in every scenario", columns, detail=True)
+
+
+def _inputs(study: Uncertain) -> Table:
+    columns = (
+        words("input", (each.label for each in study.inputs)),
+        words("drawn from", (each.distribution for each in study.inputs)),
+    )
+    return Table("Uncertain inputs", columns, detail=True)
 
 
 def _indices(study: Uncertain) -> Block:

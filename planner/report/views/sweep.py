@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import groupby
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
@@ -79,33 +79,31 @@ def varied(study: Sweep, rows: Rows) -> list[Input]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 def _numeric(rows: Rows, column: Input) -> bool:
     """True if every value of an input is a number."""
     values = rows.get(column.name, ())
-    return len(values) > 0 and all(_is_number(v) and v == v for v in values)
+    return len(values) > 0 and all(map(_is_number, values))
 
 
-def _texts(rows: Rows, column: Input) -> tuple[list[str], str]:
-    """The values of an input as texts, and their unit."""
-    values = [cell(rows, column.name, at) for at in range(length(rows))]
-    if _numeric(rows, column):
-        written = fmt.scale(values, column.unit)
-        return [written.text(value) for value in values], written.unit
-    return [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values], ""
+def _texts(values: Sequence[Any], unit: str) -> tuple[list[str], str, float]:
+    """Values of an input as texts, with the name and size of their unit."""
+    if len(values) and all(map(_is_number, values)):
+        written = fmt.scale(values, unit)
+        return [written.text(value) for value in values], written.unit, written.size
+    texts = [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values]
+    return texts, "", 1.0
 
 
 def _where(rows: Rows, inputs: Sequence[Input], place: int) -> str:
     """The values of inputs in a row."""
     found = []
     for column in inputs[:_MOST_INPUTS]:
-        value = cell(rows, column.name, place)
-        text = str(value or "-")
-        if _is_number(value):
-            text = fmt.scale([value], column.unit).with_unit(value)
-        found.append(f"{fmt.short(column.label, 40)} {fmt.short(text, 40)}")
+        (text,), unit, _ = _texts([cell(rows, column.name, place)], column.unit)
+        text = fmt.short(f"{text} {unit}".rstrip(), 40)
+        found.append(f"{fmt.short(column.label, 40)} {text}")
     return ", ".join(found)
 
 
@@ -116,16 +114,8 @@ def bought(study: Sweep, rows: Rows, place: int) -> str:
     return fmt.units(counts, {column.name: column.label for column in columns})
 
 
-class Stretch(NamedTuple):
-    """Neighbouring values of an input with one plan or none, from row ``first`` to ``last``."""
-
-    first: int
-    last: int
-    rows: int
-
-
-def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
-    """Stretches of one input of numbers with the same purchase, GPUs in use and status."""
+def stretches(study: Sweep, rows: Rows, over: Input) -> list[tuple[int, int]]:
+    """First and last row of each stretch of one input with the same purchase, GPUs and status."""
     names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
 
     def plan(place: int) -> tuple[Any, ...]:
@@ -136,7 +126,7 @@ def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
 
     order = sorted(range(length(rows)), key=lambda row: rows[over.name][row])
     groups = (list(group) for _, group in groupby(order, plan))
-    return [Stretch(places[0], places[-1], len(places)) for places in groups]
+    return [(places[0], places[-1]) for places in groups]
 
 
 def best(study: Sweep, rows: Rows) -> int | None:
@@ -177,7 +167,7 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         return [title, Facts(facts)]
     no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
     proof = f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
-    proof += f"others; each within {fmt.percent(study.gap_asked, 4)} of its bound where "
+    proof += f"others; each within {fmt.gap(study.gap_asked)} of its bound where "
     proof += f"'{fmt.STATUS_WORDS['optimal']}'"
     missing = study.asked - study.rows
     proof += f"; {missing:,} of {study.asked:,} not answered" if missing > 0 else ""
@@ -193,15 +183,14 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
 
 def _values(rows: Rows, column: Input) -> str:
     """An input with its path and values."""
-    texts, unit = _texts(rows, column)
+    values = rows.get(column.name, ())
+    texts, unit, _ = _texts(values, column.unit)
     path = "" if column.path in ("", column.label) else f" ({column.path})"
     distinct = list(dict.fromkeys(texts))
     if not _numeric(rows, column):
         return f"{column.label}{path}: {fmt.some([fmt.short(each, 40) for each in distinct], 6)}"
-    values = rows[column.name]
     ends = [texts[values.index(end)] for end in (min(values), max(values))]
-    span = " to ".join(dict.fromkeys(ends))
-    span = f"{span} {unit}".rstrip()
+    span = f"{' to '.join(dict.fromkeys(ends))} {unit}".rstrip()
     return f"{column.label}{path}, {span}, {fmt.counted(len(distinct), 'value')}"
 
 
@@ -211,8 +200,7 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
     places, lasts = list(range(length(rows))), []
     is_line = len(inputs) == 1 and _numeric(rows, inputs[0])
     if is_line:
-        found = stretches(study, rows, inputs[0])
-        places, lasts = [each.first for each in found], [each.last for each in found]
+        places, lasts = map(list, zip(*stretches(study, rows, inputs[0]), strict=True))
     columns = [_input(rows, column, places, column.label) for column in heads]
     columns += [_input(rows, column, lasts, "to") for column in heads if is_line]
     for head, at in ((fmt.goal(study), places), *([("at its end", lasts)] if is_line else [])):
@@ -231,12 +219,12 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
 
 
 def _input(rows: Rows, column: Input, places: Sequence[int], label: str) -> Column:
+    values = rows.get(column.name, ())
+    texts, unit, size = _texts(values, column.unit)
     if not _numeric(rows, column):
-        texts, _ = _texts(rows, column)
         return words(label, (fmt.short(texts[at], 18) for at in places))
-    shown, values = fmt.scale(rows[column.name], column.unit), rows[column.name]
-    sized = [float(values[at]) / shown.size for at in places]
-    return figures(fmt.headed(label, shown.unit), sized, shown._replace(size=1.0).text)
+    sized, shown = tuple(values[at] / size for at in places), tuple(texts[at] for at in places)
+    return Column(fmt.headed(label, unit), sized, texts=shown)
 
 
 def _bought_or_status(study: Sweep, rows: Rows, place: int) -> str:
@@ -284,7 +272,7 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     count = f"{fmt.counted(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
-    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), (panel,)),)
+    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), panel),)
 
 
 def _numbers(rows: Rows, name: str) -> list[float | None]:
@@ -350,9 +338,8 @@ def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]
 
 def _map_axis(column: Input, values: Sequence[float]) -> Axis:
     step = max(1, -(-len(values) // _MOST_TICKS))
-    written = fmt.scale(values, column.unit)
-    ticks = tuple((float(at), written.text(values[at])) for at in range(0, len(values), step))
-    return Axis(column.label, written.unit, ticks=ticks)
+    texts, unit, _ = _texts(values, column.unit)
+    return Axis(column.label, unit, ticks=tuple(enumerate(texts))[::step])
 
 
 # The page with sliders.
@@ -446,29 +433,20 @@ def _axes(
         tuple(values[c.name].index(cell(rows, c.name, at)) for c in inputs): at for at in places
     }
     if len(keys) == len(places) == math.prod(len(each) for each in values.values()):
-        axes = [_axis(rows, column, values[column.name], now) for column in inputs]
+        axes = [_axis(column, values[column.name], now.get(column.path)) for column in inputs]
         return axes, [keys[key] for key in sorted(keys)]
     texts = [str(cell(rows, "name", at) or _where(rows, inputs, at)) for at in places]
     axis = {"label": "Scenario", "unit": "", "texts": texts, "at": list(places), "now": 0}
     return [axis], list(places)
 
 
-def _axis(
-    rows: Rows, column: Input, values: Sequence[Any], now: Mapping[str, Any]
-) -> dict[str, Any]:
+def _axis(column: Input, values: Sequence[Any], own: Any) -> dict[str, Any]:
     """A slider; it begins at the value that is nearest to the problem's own."""
-    label, own = capital(column.label), now.get(column.path)
-    if not _numeric(rows, column):
-        texts = [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values]
-        start = values.index(own) if own in values else 0
-        places = list(range(len(values)))
-        return {"label": label, "unit": "", "texts": texts, "at": places, "now": start}
-    shown = fmt.scale(values, column.unit)
-    near = own if isinstance(own, (int, float)) else values[0]
-    return {
-        "label": label,
-        "unit": shown.unit,
-        "texts": [shown.text(value) for value in values],
-        "at": [_rounded(value / shown.size) for value in values],
-        "now": min(range(len(values)), key=lambda place: abs(values[place] - near)),
-    }
+    texts, unit, size = _texts(values, column.unit)
+    is_line = all(map(_is_number, (*values, own)))
+    far = [abs(value - own) if is_line else float(value != own) for value in values]
+    places: list[float] = list(range(len(values)))
+    if all(map(_is_number, values)):
+        places = [_rounded(value / size) for value in values]
+    start = {"at": places, "now": far.index(min(far))}
+    return {"label": capital(column.label), "unit": unit, "texts": texts, **start}

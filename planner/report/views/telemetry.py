@@ -6,8 +6,7 @@ import io
 import json
 import math
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +15,7 @@ from planner.report.blocks import (
     Axis,
     Block,
     Chart,
+    Column,
     Facts,
     Heading,
     Layer,
@@ -30,7 +30,6 @@ from planner.report.blocks import (
 from planner.report.exports import COMPRESSION
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
-    CONFIDENCE,
     Calibration,
     Characterization,
     FleetStudy,
@@ -68,8 +67,7 @@ def view(record: Characterization) -> list[Block]:
     return [
         Heading(f"Storage telemetry  ({count} of {where})"),
         Facts(tuple(facts)),
-        *_jobs(record),
-        *(() if study is None else [_fleet_table(study)]),
+        _jobs(record),
         *(() if found is None else _calibration(found)),
         notes_block((*_notes(record), *(() if study is None else _fleet_notes(study)))),
     ]
@@ -89,47 +87,36 @@ def _finding(record: Characterization) -> str:
     return f"{text}{fmt.percent(USUAL_OVERLAP, 0)}; bandwidth {ends}"
 
 
-def names_of(record: Characterization, jobs: Sequence[JobFound], width: int) -> list[str]:
-    """Names of jobs, each distinct, cut to a width; of several clusters with that of its own."""
-    names: list[str] = []
-    for place, job in enumerate(jobs, start=1):
-        several = len(record.clusters) > 1 and job.cluster not in job.name
-        name = fmt.short(f"{job.cluster} {job.name}" if several else job.name, width) or "job"
-        mark = f" #{place}"
-        names.append(name if name not in names else fmt.short(name, width - len(mark)) + mark)
-    return names
-
-
-def _jobs(record: Characterization) -> Iterator[Table]:
-    """Yield tables of jobs, the largest checkpoints first: writing, running."""
+def _jobs(record: Characterization) -> Table:
+    """The jobs, the largest checkpoints first; of several clusters with their own."""
     jobs = sorted(record.jobs, key=lambda job: -job.size_gb.value)
-    names = words("job", names_of(record, jobs, _NAME))
 
     def bounded(job: JobFound, name: str, unit: str) -> str:
         found = getattr(job, name)
         return fmt.measured(found, unit) if job.resolved else fmt.most(found, unit)
 
-    writing = (
-        names,
-        figures("size", (fmt.measured(job.size_gb, "GB") for job in jobs), str),
-        figures("interval", (fmt.measured(job.interval_s, "s") for job in jobs), str),
-        figures("drain", (bounded(job, "drain_s", "s") for job in jobs), str),
-        figures("write", (fmt.significant(job.write_gb_per_s.value, "GB/s") for job in jobs), str),
-        figures("overlap", (bounded(job, "overlap", "share") for job in jobs), str),
+    def column(label: str, write: Callable[[JobFound], str], *, detail: bool = True) -> Column:
+        return figures(label, map(write, jobs), str, detail=detail)
+
+    columns = (
+        words("job", (fmt.short(job.name, _NAME) for job in jobs)),
+        words("cluster", (fmt.short(j.cluster, 16) for j in jobs), detail=len(record.clusters) < 2),
+        column("size", lambda job: fmt.measured(job.size_gb, "GB"), detail=False),
+        column("interval", lambda job: fmt.measured(job.interval_s, "s"), detail=False),
+        column("drain", lambda job: bounded(job, "drain_s", "s"), detail=False),
+        column(
+            "write", lambda job: fmt.significant(job.write_gb_per_s.value, "GB/s"), detail=False
+        ),
+        column("overlap", lambda job: bounded(job, "overlap", "share"), detail=False),
+        column("parameters", lambda job: fmt.significant(job.parameters.value, "parameters")),
+        column("from", lambda job: fmt.moment(job.start_s, record.clock, day=True)),
+        column("seen for", lambda job: fmt.duration(job.observed_s)),
+        figures("checkpoints", (job.checkpoints for job in jobs), 0, detail=True),
+        figures("restarts", (job.restarts for job in jobs), 0, detail=True),
+        column("MTTI", lambda job: fmt.measured(job.mtti_s, "s")),
+        column("restore", lambda job: fmt.measured(job.restore_s, "s")),
     )
-    yield Table("Jobs", writing, most=_MOST_ROWS, rows="jobs", first=6)
-    sizes = (fmt.significant(job.parameters.value, "parameters") for job in jobs)
-    running = (
-        names,
-        figures("parameters", sizes, str),
-        figures("from", (fmt.moment(job.start_s, record.clock, day=True) for job in jobs), str),
-        figures("seen for", (fmt.duration(job.observed_s) for job in jobs), str),
-        figures("checkpoints", (job.checkpoints for job in jobs), 0),
-        figures("restarts", (job.restarts for job in jobs), 0),
-        figures("MTTI", (fmt.measured(job.mtti_s, "s") for job in jobs), str),
-        figures("restore", (fmt.measured(job.restore_s, "s") for job in jobs), str),
-    )
-    yield Table("Runs", running, most=_MOST_ROWS, rows="jobs", detail=True)
+    return Table("Jobs", columns, most=_MOST_ROWS, rows="jobs", first=6)
 
 
 def _trace(record: Characterization) -> str:
@@ -139,23 +126,20 @@ def _trace(record: Characterization) -> str:
     utc = " UTC" if record.clock == "unix" else ""
     samples = fmt.counted(sum(each.samples for each in every), "sample")
     step = f"{min(each.sample_s for each in every):g}"
-    names = fmt.some([fmt.short(name, 60) for name in record.traces], _MOST_NAMES)
-    return f"{span}{utc}; {samples}, one every {step} s, read as {record.read_as}; {names}"
+    text = f"{span}{utc}; {samples}, one every {step} s, read as {record.read_as}"
+    return f"{text}; {_some(record.traces)}"
 
 
 def _notes(record: Characterization) -> Iterator[str]:
     jobs, every = record.jobs, record.clusters
-    names = names_of(record, jobs, 40)
-    brief = [name for name, job in zip(names, jobs, strict=True) if not job.resolved]
-    if brief:
-        yield f"drains shorter than two samples, upper bounds: {fmt.some(brief, _MOST_NAMES)}"
+    blind = [each.name for each in every if not each.reads]
+    for text, names in (
+        ("drains shorter than two samples, upper bounds", [j.name for j in jobs if not j.resolved]),
+        ("no reads in the trace, so no restores and unconfirmed restarts", blind),
+    ):
+        yield f"{text}: {_some(names)}" if names else ""
     if any(each.window_s and each.window_s > _LONGER * each.sample_s for each in every):
         yield "each sample is a mean over a longer window; drains are given without it"
-    if every and not all(each.reads for each in every):
-        blind = fmt.some(
-            [fmt.short(each.name, 40) for each in every if not each.reads], _MOST_NAMES
-        )
-        yield f"no reads in the trace of {blind}: no restores, restarts not confirmed"
     for count, text in (
         (sum(job.inferred for job in jobs), "checkpoints written together with others, inferred"),
         (sum(job.missed for job in jobs), "checkpoints missed"),
@@ -166,8 +150,12 @@ def _notes(record: Characterization) -> Iterator[str]:
     ):
         yield f"{fmt.number(count)} {text}" if count > 0 else ""
     yield from (fmt.short(text, _TEXT) for text in record.notes)
-    for job, name in zip(jobs, names, strict=True):
-        yield from (f"{name}: {fmt.short(text, _TEXT)}" for text in job.notes)
+    for job in jobs:
+        yield from (f"{fmt.short(job.name, _NAME)}: {fmt.short(t, _TEXT)}" for t in job.notes)
+
+
+def _some(names: Sequence[str]) -> str:
+    return fmt.some([fmt.short(name, 40) for name in names], _MOST_NAMES)
 
 
 def _calibration(found: Calibration) -> Iterator[Block]:
@@ -179,14 +167,11 @@ def _calibration(found: Calibration) -> Iterator[Block]:
         figures("now", (fmt.short(each.now or "-", 18) for each in rows), str),
         figures("measured", (fmt.measured(each.measured, each.unit) for each in rows), str),
         words("source", (fmt.short(each.source, _TEXT) for each in rows)),
+        words("for sweep --mode uncertain --vary", (each.distribution for each in rows)),
     )
     notes = ("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",)
     if rows:
         yield Table(title, columns, notes, detail=True)
-    drawn = tuple(
-        shlex.quote(fmt.short(each.distribution, _TEXT)) for each in rows if each.distribution
-    )
-    yield Text(drawn, "Ranges, for planner sweep --mode uncertain --vary", points=True, detail=True)
     texts = tuple(fmt.short(text, _TEXT) for text in found.not_measured)
     yield Text(texts, "Not measured" if rows else title, points=True, first=3)
 
@@ -258,38 +243,9 @@ def _fleet_notes(study: FleetStudy) -> Iterator[str]:
     for text, names in (
         ("jobs of the table without telemetry", study.unmatched),
         ("jobs of the telemetry that the table lacks", study.unknown),
-        (
-            "drains under two samples, not in the fits",
-            brief,
-        ),
+        ("drains under two samples, not in the fits", brief),
     ):
-        shown = fmt.some([fmt.short(name, _NAME) for name in names], _MOST_NAMES)
-        yield f"{text}: {shown}" if names else ""
-
-
-def _fleet_table(study: FleetStudy) -> Table:
-    """The jobs of the fleet, the largest models first."""
-    jobs = sorted(study.jobs, key=lambda job: -job.parameters)
-    limit = fmt.percent(study.limit, 0)
-
-    def three(value: float) -> str:
-        return f"{value:.3g}"
-
-    columns = (
-        words("job", (fmt.short(job.name, _NAME) for job in jobs)),
-        words("cluster", (fmt.short(job.cluster, 16) for job in jobs)),
-        figures("parameters", (fmt.significant(job.parameters, "parameters") for job in jobs), str),
-        figures("GPUs", (job.gpus for job in jobs), 0),
-        figures("size", (fmt.significant(job.size_gb, "GB") for job in jobs), str),
-        figures("interval", (fmt.significant(job.interval_s, "s") for job in jobs), str),
-        figures("overlap", (job.overlap for job in jobs), fmt.percent),
-        figures("GB/s", (job.write_gb_per_s for job in jobs), three),
-        figures(f"GB/s at {limit}", (job.demand_gb_per_s for job in jobs), three),
-    )
-    text = (
-        f"law: size / (overlap x interval); ranges hold the truth with {fmt.percent(CONFIDENCE, 0)}"
-    )
-    return Table("Jobs of the fleet", columns, (text,), detail=True)
+        yield f"{text}: {_some(names)}" if names else ""
 
 
 def charts(study: FleetStudy) -> tuple[Chart, ...]:
@@ -321,7 +277,7 @@ def charts(study: FleetStudy) -> tuple[Chart, ...]:
         layers += [law] if name == "interval" else []
         panel = Panel(*pair, (*layers, Line("job", tuple(x), tuple(y), style="o")))
         text = f"{trend_text(trend)}." + (f" {_law_text(study)}." if name == "interval" else "")
-        found.append(Chart(name, title, text, (panel,)))
+        found.append(Chart(name, title, text, panel))
     return tuple(found)
 
 
@@ -362,22 +318,6 @@ def checkpoints_parquet(record: Characterization, table: CheckpointTable) -> byt
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _COMMENT = 200
-_HEAD = (
-    "# Found in storage telemetry. A problem holds one job: keep one entry of the list.",
-    "# Not measured, so at their defaults: stall, writers, slowdown while draining, restart.",
-    "# Where the objective is goodput, add training: {mfu: 40 %} with what the job reaches.",
-)
-
-
-def jobs_yaml(record: Characterization) -> str:
-    """The jobs found as a ``jobs:`` section for a problem file.
-
-    Comments tell ranges, derived figures, and unmeasured ones.
-    """
-    lines = [*_HEAD, "jobs:" if record.jobs else "jobs: []"]
-    for job in record.jobs:
-        lines += _entry(record, job)
-    return "\n".join(lines) + "\n"
 
 
 def overrides_yaml(calibration: Calibration) -> str:
@@ -396,44 +336,11 @@ def overrides_yaml(calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
-    seen = f"{fmt.counted(job.checkpoints, 'checkpoint')} in {fmt.duration(job.observed_s)}"
-    yield f"  - name: {_yaml_text(fmt.short(job.name, _COMMENT) or 'job')}"
-    yield "    " + _comment(f"{job.cluster}: {seen}")
-    size = f"{fmt.stated(job.size_gb, 'GB')}  # {fmt.span(job.size_gb, 'GB')}, implied parameters: "
-    every = f"{{policy: fixed, every: {fmt.stated(job.interval_s, 's')}}}"
-    top = max(job.overlap.value, job.overlap.high or 0.0, USUAL_OVERLAP)
-    overlap = fmt.measured(job.overlap, "share") if job.resolved else fmt.most(job.overlap, "share")
-    rate = fmt.measured(job.write_gb_per_s, "GB/s")
-    yield "    checkpoint:"
-    yield f"      size: {size}{fmt.measured(job.parameters, 'parameters')}"
-    yield "      mode: async  # telemetry does not tell"
-    yield f"      interval: {every}  # {fmt.span(job.interval_s, 's')}"
-    yield f"      max_overlap: {min(100, math.ceil(100 * top))} %  # measured {overlap} at {rate}"
-    yield f"    {_failures(record, job)}"
-    yield from (f"    {_comment(text)}" for text in job.notes)
-
-
-def _failures(record: Characterization, job: JobFound) -> str:
-    """The failure rate where a number of GPUs is known, else how to get it."""
-    if job.mtti_s is None or job.mtti_s.value <= 0:
-        return f"# failures: no restart seen in {fmt.duration(job.observed_s)}"
-    found, every = record.calibration, f"a restart every {fmt.measured(job.mtti_s, 's')}"
-    if found is None or not found.gpus or found.job != job.name:
-        seconds = f"{job.mtti_s.value:.0f} s"
-        return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
-    rate = fmt.DAY_S / (job.mtti_s.value * found.gpus)
-    return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
-
-
 def _comment(text: str) -> str:
     return f"# {fmt.short(text, _COMMENT)}"
 
 
-def _yaml_text(text: str) -> str:
-    """A text between double quotes, as JSON and YAML both read it."""
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _key(path: str) -> str:
-    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(fmt.short(path, _COMMENT))
+    """A path as a key, where needed between quotes as JSON and YAML both read them."""
+    plain = _PLAIN_KEY.fullmatch(path)
+    return path if plain else json.dumps(fmt.short(path, _COMMENT), ensure_ascii=False)

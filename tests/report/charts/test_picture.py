@@ -105,7 +105,8 @@ def layers(panel: Panel, kind: type[LayerT]) -> list[LayerT]:
 
 def test_a_frontier_names_its_knee_and_its_best() -> None:
     study = storage_frontier()
-    (panel,) = one(study).panels
+    panel = one(study).panel
+    assert panel is not None
     knee, best = layers(panel, Mark)
     assert study.knee is not None and study.best is not None
     assert (knee.x, knee.y) == (study.points[study.knee].x, study.points[study.knee].y)
@@ -118,7 +119,8 @@ def test_a_frontier_names_its_knee_and_its_best() -> None:
 
 def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
     study = tornado()
-    (panel,) = one(study).panels
+    panel = one(study).panel
+    assert panel is not None
     low, high = layers(panel, Bars)
     assert low.ends[0] == 3218.4 and low.texts[0] == "8 MW"
     assert high.ends[0] == 4873.9 and high.texts[0] == "12 MW"
@@ -130,7 +132,8 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
 def test_sweep_chart_has_gaps_where_there_is_no_plan() -> None:
     study, rows = samples.with_a_hole()
     chart = one(study, rows)
-    (panel,) = chart.panels
+    panel = chart.panel
+    assert panel is not None
     assert "No plan in 7 scenarios" in chart.subtitle
     (line,) = layers(panel, Line)
     assert line.y.count(None) == 7 and layers(panel, Reference)[0].value == study.base
@@ -138,7 +141,8 @@ def test_sweep_chart_has_gaps_where_there_is_no_plan() -> None:
 
 def test_a_grid_becomes_a_map() -> None:
     study, rows = grid_sweep(4, 3)
-    (panel,) = one(study, rows).panels
+    panel = one(study, rows).panel
+    assert panel is not None
     (cells,) = layers(panel, HeatMap)
     assert [len(row) for row in cells.values] == [4, 4, 4]
     place = next(

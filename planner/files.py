@@ -1,17 +1,25 @@
-"""Files from elsewhere: only plain ones are opened, and none larger than its reader can bear.
+"""Files: read with limits, since others write them; written whole or not at all.
 
-A device, a pipe or a socket may never end, so the kind of a file is checked before it is opened.
-JSON is taken only where all readers of it find the same. A workbook is a zip file that can unpack
-to anything: its parts are counted before it is read.
+**Reading**: only plain files are opened, and none larger than its reader can bear. A device, a pipe
+or a socket may never end. JSON is taken only where all readers of it find the same. A workbook is a
+zip file that can unpack to anything: its parts are counted before it is read.
+
+**Writing**: made complete beside their place, then renamed. A link stays and the file behind it is
+replaced. Folders, pipes, devices and sockets are refused.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
+import secrets
 import stat
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,10 +139,15 @@ NO_VALUE = "a formula without a value"
 _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_FILE_BYTES, _MOST_BYTES = 50_000_000, 150_000_000
 """Limits of the file and of its unpacked size; planner's own have a hundredth of them."""
-_MOST_SHEETS, _MOST_PARTS = 300, 3000
-_MOST_ELEMENTS, _MOST_CELLS = 3_000_000, 500_000
-_MOST_RANGE = 100_000
-"""Cells of ranges that the reader takes apart cell by cell."""
+_MOST_PARTS = 3000
+_ALL, _COMPUTED, _RANGES = "all elements", "computed formulas", "cells of ranges"
+_MOST = {
+    "c": (500_000, "cells"),
+    "sheet": (300, "sheets"),
+    _ALL: (3_000_000, "elements"),
+    _RANGES: (100_000, "cells that are merged or linked"),  # read one by one
+}
+"""Limits of counts, and their names in messages."""
 _PIECE = 1 << 20
 _WIDEST, _LONGEST = 16_384, 1_048_576
 _AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
@@ -160,7 +173,7 @@ def open_xlsx(path: Path, *, without: str, shown: bool = False) -> Workbook:
     with reading(name):
         counts = _count_parts(path, name, without)
         book = load_bytes(path, shown=shown)
-        if shown and counts.formulas and not counts.computed:
+        if shown and counts["f"] and not counts[_COMPUTED]:
             for sheet in load_bytes(path).worksheets:
                 for place, cell in sheet._cells.items():
                     if cell.data_type == "f":
@@ -199,9 +212,9 @@ def reading(name: str) -> Iterator[None]:
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
 
 
-def _count_parts(path: Path, name: str, without: str) -> _Counts:
-    """Counts of a whole, open xlsx file; refuse more than fits in memory."""
-    counts, excess = _Counts(), ""
+def _count_parts(path: Path, name: str, without: str) -> Counter[str]:
+    """Counts of elements of a whole, open xlsx file; refuse more than fits in memory."""
+    counts, excess = Counter[str](), ""
     with zipfile.ZipFile(path) as archive:
         parts = {info.filename: info.file_size for info in archive.infolist()}
         if sum(parts.values()) > _MOST_BYTES:
@@ -209,8 +222,8 @@ def _count_parts(path: Path, name: str, without: str) -> _Counts:
         elif len(parts) > _MOST_PARTS:
             excess = f"the workbook has {len(parts):,} parts, more than {_MOST_PARTS:,}"
         for part in parts if not excess else ():
-            if part.endswith((".xml", ".rels", ".vml")):
-                excess = excess or counts.add(archive, part)
+            if not excess and part.endswith((".xml", ".rels", ".vml")):
+                excess = _count(archive, part, counts)
         broken = None if excess else archive.testzip()
     if excess:
         raise InputError(Finding("too-large", f"{excess}; nothing is read", name, fix=without))
@@ -221,51 +234,36 @@ def _count_parts(path: Path, name: str, without: str) -> _Counts:
     return counts
 
 
-class _Counts:
-    """Counts of the parts of a workbook, without keeping any of it.
+def _count(archive: zipfile.ZipFile, part: str, counts: Counter[str]) -> str:
+    """Add the elements of a part to the counts; return the excess, empty where it fits in memory.
 
-    ``computed``: formulas with a value other than 0, which libraries store with every formula.
+    Of formulas ``_COMPUTED`` have a value other than 0, which libraries store with every formula.
     """
+    last = ["", ""]
 
-    def __init__(self) -> None:
-        self._elements = self._cells = self._sheets = self._ranges = 0
-        self.formulas = self.computed = 0
-        self._formula = self._value = False
+    def begin(name: str, attributes: Mapping[str, str]) -> None:
+        tag = name.rpartition(" ")[2]
+        last[:] = last[1], tag
+        counts[_ALL] += 1
+        counts[tag] += 1
+        counts[_COMPUTED] += tag == "c" and attributes.get("t") in ("str", "e", "b")
+        if tag in ("mergeCell", "hyperlink"):
+            counts[_RANGES] += _size(attributes.get("ref", ""))
 
-    def add(self, archive: zipfile.ZipFile, part: str) -> str:
-        """Count a part; return the excess, empty where it fits in memory."""
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.StartElementHandler = self._element
-        parser.CharacterDataHandler = self._text
-        parser.EntityDeclHandler = _refuse_entities
-        with archive.open(part) as stream:
-            while piece := stream.read(_PIECE):
-                parser.Parse(piece)
-                for count, most, name in (
-                    (self._cells, _MOST_CELLS, "cells"),
-                    (self._sheets, _MOST_SHEETS, "sheets"),
-                    (self._elements, _MOST_ELEMENTS, "elements"),
-                    (self._ranges, _MOST_RANGE, "cells that are merged or linked"),
-                ):
-                    if count > most:
-                        return f"the workbook has more than {most:,} {name}"
-        return ""
+    def text(words: str) -> None:
+        counts[_COMPUTED] += last == ["f", "v"] and words.strip() not in ("", "0")
+        last[1] = ""
 
-    def _element(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._elements += 1
-        name = name.rpartition(" ")[2]
-        self._cells += name == "c"
-        self.formulas += name == "f"
-        self._value = name == "v" and self._formula
-        self._formula = name == "f"
-        self.computed += name == "c" and attributes.get("t") in ("str", "e", "b")
-        self._sheets += name == "sheet"
-        if name in ("mergeCell", "hyperlink"):
-            self._ranges += _size(attributes.get("ref", ""))
-
-    def _text(self, text: str) -> None:
-        self.computed += self._value and text.strip() not in ("", "0")
-        self._value = False
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler, parser.CharacterDataHandler = begin, text
+    parser.EntityDeclHandler = _refuse_entities
+    with archive.open(part) as stream:
+        while piece := stream.read(_PIECE):
+            parser.Parse(piece)
+            for key, (most, label) in _MOST.items():
+                if counts[key] > most:
+                    return f"the workbook has more than {most:,} {label}"
+    return ""
 
 
 def _refuse_entities(*_: object) -> None:
@@ -281,3 +279,106 @@ def _size(reference: str) -> int:
     except (ValueError, TypeError):
         return 0
     return ((right or _WIDEST) - (left or 1) + 1) * ((bottom or _LONGEST) - (top or 1) + 1)
+
+
+# Writing.
+
+OTHER_FOLDER = "choose another folder with -o"
+OTHER_NAME = "choose another name"
+
+put_in_place: list[Path] = []
+"""Files that this process has written, in order."""
+
+_FIXES = {
+    errno.ENOSPC: "free some space, or {}",
+    errno.EDQUOT: "free some space, or {}",
+    errno.EISDIR: "remove that folder, or {}",
+    errno.EEXIST: "a folder is needed where a file is: {}",
+    errno.ENOTDIR: "a folder is needed where a file is: {}",
+}
+
+
+def write_all(contents: Mapping[Path, bytes]) -> None:
+    """Write every file, or none; missing folders are made.
+
+    Raises:
+        InputError: a folder or file cannot be written, or the disk is full.
+    """
+    with whole(tuple(contents)) as temporaries:
+        for temporary, (path, data) in zip(temporaries, contents.items(), strict=True):
+            with _naming(path, OTHER_FOLDER):
+                temporary.write_bytes(data)
+
+
+@contextmanager
+def whole(targets: Sequence[Path], elsewhere: str = OTHER_FOLDER) -> Iterator[list[Path]]:
+    """Yield a temporary file for each target; rename all of them at the end, unless it raises.
+
+    Args:
+        targets: the files; missing folders are made.
+        elsewhere: the fix where a name cannot be written to.
+
+    Raises:
+        InputError: a file cannot be written, or the disk is full.
+    """
+    made: list[Path] = []
+    ready: dict[Path, Path] = {}
+    try:
+        for target in targets:
+            with _naming(target, elsewhere):
+                made += [each for each in target.parents if not each.exists()][::-1]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                real = _real_path(target)
+                ready[target] = real.with_name(f".{real.name[:40]}.{secrets.token_hex(4)}")
+                ready[target].open("xb").close()
+        with _naming(targets[0] if len(targets) == 1 else targets[0].parent, elsewhere):
+            yield list(ready.values())
+        for target, temporary in ready.items():
+            with _naming(target, elsewhere):
+                temporary.replace(_real_path(target))
+        put_in_place.extend(ready)
+    except BaseException:
+        for left in (*ready.values(), *reversed(made)):
+            with contextlib.suppress(OSError):
+                left.rmdir() if left in made else left.unlink(missing_ok=True)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a plain file of an earlier run, if it exists."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISREG(path.lstat().st_mode):
+            path.unlink()
+
+
+@contextmanager
+def _naming(path: Path, elsewhere: str) -> Iterator[None]:
+    """Turn any error of the system into one line about ``path``."""
+    try:
+        yield
+    except RecursionError:  # pathlib calls itself for each folder that it makes
+        message = "cannot write: too many folders in one another"
+        raise InputError(Finding("unwritable", message, str(path), fix=elsewhere)) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        fix = _FIXES.get(error.errno or 0, "{}").format(elsewhere)
+        if isinstance(error, PermissionError) and path.is_file():
+            fix = f"close it where it is open, or {elsewhere}"
+        raise InputError(
+            Finding("unwritable", f"cannot write: {reason}", str(path), fix=fix)
+        ) from None
+
+
+def _real_path(path: Path) -> Path:
+    """The plain file behind a path, links followed; OSError of a folder, pipe, device or socket."""
+    if path.is_relative_to("/dev") or path.is_relative_to("/proc"):
+        raise OSError(errno.EINVAL, "a device or a stream, not a file")
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:  # also a link to a missing file
+        return Path(os.path.realpath(path))
+    if not stat.S_ISREG(mode):
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, "there is a folder of this name")
+        raise OSError(errno.EINVAL, "a pipe, device or socket, not a file")
+    return Path(os.path.realpath(path))
