@@ -486,7 +486,8 @@ class Search:
 
         Returns by how much at most, as a share.
         """
-        worst = self._racks(values)
+        packed = [counts.add_racks(values) for counts in self.program.counts.values()]
+        worst = float(any(packed))
         for run in self.program.runs:
             share, at = run.point(values)
             if share < 1e-3:
@@ -497,26 +498,6 @@ class Search:
                 self._cut(run, at)
                 worst = max(worst, over)
         return worst
-
-    def _racks(self, values: Mapping[str, float]) -> float:
-        """Add rows of racks that network devices share, where a solution has too few."""
-        broken = 0.0
-        for counts in self.program.counts.values():
-            for name, (quantity, racks, kinds) in list(counts.packed.items()):
-                inside = tuple(value_of(kind, values) for kind in kinds)
-                if any(abs(each - round(each)) > 1e-6 for each in inside):
-                    continue
-                contents = tuple(round(each) for each in inside)
-                least = quantity.packing.least(contents)
-                if value_of(racks, values) >= least - 0.5:
-                    continue
-                prices = quantity.packing.prices_of(contents)
-                if prices.of(contents) > value_of(racks, values) + 1e-6:
-                    counts.price(name, prices.each)
-                else:
-                    counts.fill(name, contents, least)
-                broken = 1.0
-        return broken
 
 
 def search(
