@@ -45,6 +45,8 @@ cheapest plan."""
 MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
+BUSY = 30.0
+"""So many times the time of the processor a solve may take by the clock, on a busy machine."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
 FEW_BLOCKS = 0.5
@@ -446,8 +448,9 @@ class Search:
         return now + max(share * (self.deadline - now), 0.05)
 
     def _limit_s(self, ends: float) -> float | None:
-        by_wall = self.clock is time.monotonic and math.isfinite(ends)
-        return max(ends - self.clock(), 0.01) if by_wall else None
+        """The time for a solve by the wall clock; where the processor's counts, `BUSY` times it."""
+        factor = 1.0 if self.clock is time.monotonic else BUSY
+        return factor * max(ends - self.clock(), 0.01) if math.isfinite(ends) else None
 
     def _late(self) -> bool:
         return self.cancelled() or self.clock() >= self.deadline
