@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,11 @@ import pytest
 from planner.case import resolve
 from planner.errors import VerificationError
 from planner.loader import load
+from planner.optimizer.bill import bill as bill_of
 from planner.report.exports import bill
 from planner.schema.plan import Line, Plan
 from planner.verifier import faults, verify
 from tests.optimizer.cases import furnish, ports
-from tests.optimizer.counted import companion_counts
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import figure
@@ -35,11 +35,11 @@ from tests.world.solved import solve
 PROBLEMS = Path(__file__).parent.parent / "problems"
 
 
-def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> dict[str, float]:
+def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> Mapping[str, float]:
     """Return everything that comes with so many systems and boxes."""
     case = resolve(inputs_of(request.case()))
     units = {offer.id: 0 for offer in case.offers()} | {"gpu": gpu, "box": box} | more
-    return companion_counts(case, units)
+    return bill_of(case, units, ()).counts
 
 
 def furnished(**objective: str) -> Request:
@@ -124,7 +124,7 @@ def test_a_fabric_has_an_end() -> None:
     request.job["gpus"] = {"min": 31 * 8 + 1}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"
-    with pytest.raises(ValueError, match="more than any size holds"):
+    with pytest.raises(ValueError, match="larger than three tiers"):
         counts(request, gpu=32)
 
 
