@@ -83,6 +83,9 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert Currency("JPY", 0.5).rounded_usd(1.25) == 1.5
     assert Currency("KWD", 2.0).rounded_usd(2.001) == 2.002
     assert currency.USD.rounded_usd(2.675) == 2.68
+    assert currency.USD.listed_usd(0.004) == 0.004  # a price per TB as stated
+    assert Currency("EUR", 2.0).listed_usd(2.011) == 2.02
+    assert Currency("EUR", 2.0).large == (1e6, "MEUR")
     won = Currency("KRW", 0.001)
     assert currency.short(won.of(450_000)) == "450.00 MKRW"
     assert currency.short(won.of(0.5)) == "500 KRW"
