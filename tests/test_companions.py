@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.case import resolve
+from planner.case.figures import rack_power_kw
 from planner.errors import VerificationError
 from planner.loader import load
 from planner.optimizer.bill import bill as bill_of
@@ -104,6 +105,15 @@ def test_xdr_modules_do_not_link_ndr_ports() -> None:
     served = {name: fabric.switch for fabric in fabrics for name in fabric.serves if fabric.design}
     assert served["nvidia_dgx_b200"] == served["nvidia_gb200_nvl72"] == "nvidia_qm9700"
     assert served["nvidia_dgx_b300"] == "nvidia_q3400"
+
+
+def test_a_switch_draws_with_its_whole_transceivers() -> None:
+    """Seven ports take four twin transceivers of 0.02 kW."""
+    request = furnished()
+    spider = next(item for item in request.items if item["id"] == "spider")
+    spider["switch"]["ports"][0]["count"] = 7
+    inputs = inputs_of(request.case())
+    assert rack_power_kw(inputs.item("spider"), inputs) == pytest.approx(1.0 + 4 * 0.02)
 
 
 def test_a_fabric_has_an_end() -> None:
