@@ -273,6 +273,14 @@ def value_of(case: Case, run: Run) -> float:
     return natural(case.objective, measure(case, case.objective)(run))
 
 
+def proof_of(case: Case, run: Run, bound: float) -> Certificate:
+    """Certificate of an operation under a bound, a score."""
+    value = measure(case, case.objective)(run)
+    bound = (max if case.maximise else min)(bound, value)
+    apart = share(case, value, bound)
+    return Certificate("optimal", run, value, bound, apart, 0, 0.0, late=False)
+
+
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
     """Assemble a plan in figures, confirmed by independent arithmetic.
 

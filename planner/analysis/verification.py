@@ -71,7 +71,8 @@ def read_plan(path: Path, model: object = None) -> Plan:
     """
     opened = open_plan(path, model)
     plan, here = opened.plan, f"planner {__version__}"
-    if wrong := faults(opened.inputs, plan) or opened.changes:
+    found = faults(opened.inputs, plan) or opened.changes
+    if wrong := found or assembly_faults(opened.inputs, plan):
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         fix = f"planner verify lists them; {_AGAIN}"
         if plan.provenance.tool != here:
@@ -316,7 +317,7 @@ def is_repeatable(plan: Plan) -> bool:
 
 
 def _differences(plan: Plan, again: Plan, left_out: set[str]) -> Iterator[str]:
-    one, other = plan.model_dump(mode="json"), again.model_dump(mode="json")
+    one, other = (each.model_dump(mode="json", warnings=False) for each in (plan, again))
     for part in one.keys() | other.keys():
         if part not in left_out:
             yield from _compare(part, one.get(part), other.get(part))

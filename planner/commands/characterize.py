@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planner.schema.telemetry import JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
-_OF_JOBS = ("jobs.yaml", "overrides.yaml")
-
 
 class Reading(TypedDict, total=False):
     """Keywords of the layout of a trace.
@@ -139,14 +137,11 @@ def _write(record: Characterization, found: Characterized, folder: Path, trace: 
         "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
         "checkpoints.parquet": files.checkpoints_parquet(record, found.table),
     }
-    if record.jobs:
-        contents["jobs.yaml"] = files.jobs_yaml(record).encode()
     if record.calibration is not None and record.calibration.overrides:
         contents["overrides.yaml"] = files.overrides_yaml(record.calibration).encode()
     pictures: dict[Path, bytes] = {}
     if record.study is not None and record.study.jobs:
         pictures |= draw(files.charts(record.study), folder / stem)
     write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
-    for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
-        if old not in contents:
-            remove(folder / f"{stem}.{old}")
+    if "overrides.yaml" not in contents:  # of an earlier run that calibrated a problem
+        remove(folder / f"{stem}.overrides.yaml")

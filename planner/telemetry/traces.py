@@ -38,7 +38,6 @@ class ReadOptions:
         read_as: kind of the figures; None recognises it by the unit and their monotony.
         stamp: whether a time is the start or the end of its sample.
         window_s: averaging window of each sample; None estimates it.
-        bytes_per_parameter: divisor of a job's size for the implied parameters.
     """
 
     time: str | None = None
@@ -52,7 +51,6 @@ class ReadOptions:
     read_as: ReadAs | None = None
     stamp: Literal["start", "end"] = "start"
     window_s: float | None = None
-    bytes_per_parameter: float = 14.0
 
 
 @dataclass(frozen=True)
