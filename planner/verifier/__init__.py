@@ -166,7 +166,7 @@ def _check_decisions(found: Findings, basis: Basis, counts: Mapping[str, int], j
 
 def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
     """Require that the problem allows every item in the cluster, and that none was left out."""
-    left_out = {entry.sku for entry in plan.not_considered}
+    left_out = plan.not_considered
     for sku, count in counts.items():
         item = basis.items[sku]
         if count:
@@ -180,7 +180,7 @@ def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
 
 def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that each item that may be bought was searched, or is listed with a reason."""
-    left_out = {entry.sku: entry.reason for entry in plan.not_considered}
+    left_out = plan.not_considered
     searched = frozenset(plan.searched)
     for sku, item in basis.items.items():
         if item.category in DECIDED:
