@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.errors import Finding, InputError, suggest
 from planner.files import remove, write_all
-from planner.library import File, check_files
-from planner.loader import load
+from planner.library import File, check_files, load
 from planner.results import draw
 from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore
