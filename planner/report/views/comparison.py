@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from planner.currency import currency_of
-from planner.figures import FIGURES, OBJECTIVES, RATIOS
+from planner.figures import FIGURES, OBJECTIVES
 from planner.report import words as fmt
 from planner.report.blocks import (
     MOST_NOTES,
@@ -264,12 +263,7 @@ def _bid_name(bid: Bid) -> str:
 
 
 def _value(found: Bids, value: float) -> str:
-    """A value of the measure with its unit."""
-    measure = found.measure
-    if measure.unit.startswith("USD per"):
-        unit = currency_of(value).named(measure.unit)
-        return f"{fmt.number(value, 0 if value >= 1000 else 2)} {unit}"
-    return fmt.ratio(value) if measure.name in RATIOS else fmt.quantity(value, measure.unit)
+    return fmt.results([value], found.measure.unit).with_unit(value)
 
 
 def _ranked(found: Bids) -> list[Bid]:
@@ -322,7 +316,7 @@ def _bids_table(found: Bids) -> Table:
     columns = (
         figures("rank", (bid.rank for bid in order), 0),
         words("bid", map(_bid_name, order)),
-        figures(found.measure.label, (bid.measured for bid in order), _short),
+        figures(found.measure.label, (bid.measured for bid in order), found.measure.unit),
         figures("quoted", (bid.quoted_usd for bid in order), "USD"),
         figures("lacks", (bid.lacks_usd for bid in order), "USD"),
         figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
@@ -331,10 +325,6 @@ def _bids_table(found: Bids) -> Table:
         words("limits", (_STATES[bid.state] for bid in order)),
     )
     return Table("Bids", columns, rows="bids")
-
-
-def _short(value: float) -> str:
-    return f"{value:,.{0 if abs(value) >= 1000 else 3}f}"
 
 
 def _gaps(found: Bids) -> Table:
