@@ -17,6 +17,7 @@ from planner.analysis.variants import (
     error_text,
     no_worse,
     others,
+    proof_of,
     value_of,
 )
 from planner.analysis.verification import read_plan
@@ -27,9 +28,8 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
 from planner.loader.places import checked
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, share
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import edition
@@ -488,16 +488,16 @@ def alternatives(
             if shortfall(run) <= within + FLOOR_NOISE:
                 _keep(kept, run, way)
                 break
-    near = tuple(
-        Alternative(
-            ways=tuple(ways),
-            plan=_near_plan(inputs, case, options, proof.bound, within, run) if place else best,
-            value=value_of(case, run),
-            shortfall=shortfall(run),
-        )
-        for place, (run, ways) in enumerate(kept)
-    )
-    update = {"bound": bound, "worst": worst, "alternatives": near}
+    near = list[Alternative]()
+    for run, ways in kept:
+        plan, proven = best, proof_of(case, run, proof.bound)
+        if near:  # the share is of the bound, a gap of the value
+            gap = max(proven.gap or 0.0, within / (1.0 - within))
+            plan = assemble(inputs, case, proven, solver=options.solver, gap=gap)
+            verify(inputs, plan)
+        figures = {"value": value_of(case, run), "shortfall": shortfall(run)}
+        near.append(Alternative(ways=tuple(ways), plan=plan, **figures))
+    update = {"bound": bound, "worst": worst, "alternatives": tuple(near)}
     return base.model_copy(update={**update, "undecided": tuple(undecided)})
 
 
@@ -527,17 +527,3 @@ def _keep(kept: list[tuple[Run, list[Way]]], run: Run, way: Way) -> None:
             ways.append(way)
             return
     kept.append((run, [way]))
-
-
-def _near_plan(
-    inputs: Inputs, case: Case, options: Options, bound: float, within: float, run: Run
-) -> Plan:
-    """A complete plan under the bound of the best, verified."""
-    value = measure(case, case.objective)(run)
-    bound = (max if case.maximise else min)(bound, value)
-    gap = share(case, value, bound)
-    asked = max(gap, within / (1.0 - within))  # of the bound, and a gap is a share of the value
-    proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
-    plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
-    verify(inputs, plan)
-    return plan

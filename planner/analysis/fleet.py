@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from planner import api, units
 from planner.errors import Finding, InputError
+from planner.files import regular
 from planner.inputs import Inputs
 from planner.schema.job import Job
 from planner.schema.plan import Plan
@@ -35,7 +36,6 @@ from planner.schema.telemetry import (
     Trend,
 )
 from planner.telemetry.tables import Numbers, names_line, read_table
-from planner.untrusted_files import regular
 
 LIMIT = 0.10
 """Overlap that most builders keep below."""
@@ -87,11 +87,11 @@ def read_jobs(path: Path) -> list[ListedJob]:
 def _number(cell: Any, name: str, path: Path, line: int) -> float:
     """A number above 0; of parameters also with a letter."""
     value = math.nan
-    with suppress(ValueError, units.QuantityError):
-        if name == "parameters" and isinstance(cell, str):
-            return units.parse(cell, units.PARAMETERS)
     with suppress(ValueError):
         value = float(str(cell).replace(",", ""))
+    with suppress(units.QuantityError):
+        if name == "parameters" and isinstance(cell, str):
+            value = units.parse(cell, units.PARAMETERS)
     if not 0 < value < math.inf:
         message = f"'{str(cell)[:40]}' is no number above 0"
         raise InputError(Finding("jobs", message, str(path), line, name))
@@ -145,26 +145,24 @@ def match_jobs(
     from scipy.optimize import linear_sum_assignment
 
     matched: list[list[JobFound]] = [[] for _ in listed]
-    left: list[JobFound] = []
+    names, left, unknown = [row.name for row in listed], list[JobFound](), list[str]()
     for job in found:
-        named = next((at for at, row in enumerate(listed) if row.name == job.name), None)
-        if named is None:
-            left.append(job)
+        if job.name in names:
+            matched[names.index(job.name)].append(job)
         else:
-            matched[named].append(job)
+            left.append(job)
     far = np.full((len(left), len(listed)), np.inf)
     for number, job in enumerate(left):
         for place, row in enumerate(listed):
             if job.cluster == row.cluster:
                 far[number, place] = abs(math.log(job.parameters.value / row.parameters))
-    free = np.array([not parts for parts in matched], dtype=bool)
-    cost = np.where(far <= _NEAR, far, 1e3) + 1e3 * ~free
-    unknown = []
+    taken = np.array([bool(parts) for parts in matched], dtype=bool)
+    cost = np.where(far <= _NEAR, far, 1e3) + 1e3 * taken
     chosen = dict(zip(*linear_sum_assignment(cost), strict=True)) if cost.size else {}
     for number, job in enumerate(left):
         at = chosen.get(number)
-        if at is None or cost[number, at] >= 1e3:
-            at = int(np.argmin(far[number])) if listed else None
+        if listed and (at is None or cost[number, at] >= 1e3):
+            at = int(np.argmin(far[number]))
         if at is None or far[number, at] > _NEAR:
             unknown.append(job.name)
         else:
@@ -183,20 +181,16 @@ def _merged(parts: Sequence[JobFound]) -> tuple[float, float, float]:
 
 def _fleet_job(row: ListedJob, parts: Sequence[JobFound], limit: float) -> FleetJob:
     size_gb, interval_s, drain_s = _merged(parts)
-    write = size_gb / drain_s
     return FleetJob(
-        name=row.name,
-        cluster=row.cluster,
-        gpus=row.gpus,
-        parameters=row.parameters,
+        **asdict(row),
         found=tuple(part.name for part in parts),
         checkpoints=sum(part.checkpoints for part in parts),
         size_gb=size_gb,
         interval_s=interval_s,
         drain_s=drain_s,
         overlap=drain_s / interval_s,
-        write_gb_per_s=write,
-        mb_per_s_per_gpu=1e3 * write / row.gpus,
+        write_gb_per_s=size_gb / drain_s,
+        mb_per_s_per_gpu=1e3 * size_gb / drain_s / row.gpus,
         demand_gb_per_s=size_gb / (limit * interval_s),
         resolved=all(part.resolved for part in parts),
     )

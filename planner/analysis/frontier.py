@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from planner.analysis.pool import all_results
-from planner.analysis.request import SweepOptions, head_of
-from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed
+from planner.analysis.request import head_of
+from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, proof_of
+from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
@@ -24,7 +25,7 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, optimise, share
+from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierPoint
 from planner.schema.problem import Objective
@@ -86,7 +87,7 @@ STOPPED = "points are missing: the time was over before their search ended"
 
 def study(
     inputs: Inputs,
-    options: SweepOptions,
+    options: Options,
     against: Against,
     *,
     points: int = POINTS,
@@ -129,7 +130,7 @@ def study(
 def _curve(
     inputs: Inputs,
     case: Case,
-    options: SweepOptions,
+    options: Options,
     against: Against,
     most: int,
     progress: Progress,
@@ -142,7 +143,7 @@ def _curve(
         status = answer.status if answer.status in MESSAGES else "no_solution"
         return {"status": status, "message": MESSAGES[status]}
     places, proven = _places(case, options, axes, top, most)
-    tasks: dict[Hashable, Place] = dict(enumerate(places))
+    tasks: dict[Hashable, tuple[Axis, float]] = dict(enumerate(places))
     solved = partial(_solved, case, options)
     found = all_results(solved, tasks, progress, jobs=options.jobs, dask=options.dask)
     stops = list[Stop]()
@@ -205,10 +206,6 @@ class Stop(NamedTuple):
     bound: float
 
 
-Place = tuple[Axis, float]
-"""A level on an axis."""
-
-
 def _stop(case: Case, axis: Axis, answer: Certificate) -> Stop | str:
     """The best plan of a search as a stop on an axis, or the status of the search without one."""
     run = answer.operation
@@ -218,16 +215,16 @@ def _stop(case: Case, axis: Axis, answer: Certificate) -> Stop | str:
     return Stop(axis.x(case, run), run, work, max(work, bound))
 
 
-def _solved(case: Case, options: SweepOptions, place: Place) -> Stop | str:
-    """The best plan held at a level."""
+def _solved(case: Case, options: Options, place: tuple[Axis, float]) -> Stop | str:
+    """The best plan held at a level of an axis."""
     axis, level = place
     answer = optimise(axis.hold(case, level), gap=options.gap, effort=options.effort)
     return _stop(case, axis, answer)
 
 
 def _places(
-    case: Case, options: SweepOptions, axes: Sequence[Axis], top: Stop, most: int
-) -> tuple[list[Place], bool]:
+    case: Case, options: Options, axes: Sequence[Axis], top: Stop, most: int
+) -> tuple[list[tuple[Axis, float]], bool]:
     """Levels away from the best plan on each side, and whether the ends are proven."""
     far, ends, proven = FAR * top.x, list[float](), True
     for axis in axes:  # the farthest place of any plan, up to ``far``
@@ -242,7 +239,7 @@ def _places(
         part = less / (less + more) if less + more else 0.5
         counts[0] = max(min(round(part * (most - 1)), most - 1 - LEAST), LEAST)
         counts.append(max(most - 1 - counts[0], LEAST))
-    places = list[Place]()
+    places = list[tuple[Axis, float]]()
     for axis, end, count in zip(axes, ends, counts, strict=True):
         if abs(end - top.x) > SAME * abs(top.x):
             spread = np.geomspace if of_storage and min(top.x, end) > 0.0 else np.linspace
@@ -263,12 +260,8 @@ def without_dominated(stops: Sequence[Stop]) -> list[Stop]:
 
 def _point(inputs: Inputs, case: Case, gap: float, top: Stop, stop: Stop) -> FrontierPoint:
     """Point of a stop: a confirmed plan of the problem, whose plans do no more than ``top``."""
-    run = stop.run
-    score = measure(case, case.objective)(run)
-    most = max(math.log(top.bound), score)
-    apart = share(case, score, most)
-    proven = Certificate("optimal", run, score, most, apart, 0, 0.0, late=False)
-    plan = confirmed(inputs, case, proven, max(gap, apart))
+    run, proven = stop.run, proof_of(case, stop.run, math.log(top.bound))
+    plan = confirmed(inputs, case, proven, max(gap, proven.gap or 0.0))
     job, totals = plan.jobs[0], plan.totals
     assert totals is not None
     return FrontierPoint(

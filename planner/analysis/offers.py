@@ -65,11 +65,10 @@ def read_bids(
     if not files:
         fix = "give the vendors' files: planner quote bid PROBLEM.yaml a.xlsx b.csv"
         raise _wrong("there is no bid to evaluate", fix)
-    if len(files) > len(LETTERS):
+    if len(files) > len(LETTERS) or twice is not None:
         message = f"{len(files)} bids, and {len(LETTERS)} are compared at most"
+        message = message if twice is None else f"'{twice}' is given twice"
         raise _wrong(message, "leave some out")
-    if twice is not None:
-        raise _wrong(f"'{twice}' is given twice", "give it once")
     vendors, maps = _by_file(files, "--vendor", vendor), _by_file(files, "--map", mapping)
     dates, currencies = _by_file(files, "--date", date), _by_file(files, "--currency", currency)
     known = {code: each.usd for code, each in inputs.problem.currencies.items()}
@@ -206,30 +205,28 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
         quote: the quote, with items of the problem's catalogs.
         inputs: the problem.
     """
-    amounts = [line.amount or 0.0 for line in quote.lines if line.kind in COUNTED]
-    off = -math.fsum(each for each in amounts if each < 0.0)
-    total = math.fsum(each for each in amounts if each > 0.0)
+    counted = [line for line in quote.lines if line.kind in COUNTED and line.amount]
+    off = -math.fsum(min(line.amount or 0.0, 0.0) for line in counted)
+    total = math.fsum(max(line.amount or 0.0, 0.0) for line in counted)
     rebate = off / total if total and off < total else 0.0
     known = {each.item for each in quote.prices} & inputs.by_id.keys()
     known |= {line.item or "" for line in quote.lines if line.kind == "included" and line.quantity}
-    counted = {cell for price in quote.prices for cell in price.support_cells}
+    support = {cell for price in quote.prices for cell in price.support_cells}
     charges = tuple(
         BidCharge(
             kind=_CHARGES[line.kind],
             label=line.description or line.part_number,
-            usd=line.amount * quote.usd_per_unit * (1.0 - rebate),
+            usd=(line.amount or 0.0) * quote.usd_per_unit * (1.0 - rebate),
             cells=(place_of(line),),
         )
-        for line in quote.lines
-        if line.kind in COUNTED
-        and line.amount
-        and not (line.kind == "item" and line.item in known)
-        and place_of(line) not in counted
-        and not (line.amount < 0.0 and rebate)  # taken off every price
+        for line in counted
+        if not (line.kind == "item" and line.item in known)
+        and place_of(line) not in support
+        and not ((line.amount or 0.0) < 0.0 and rebate)  # taken off every price
     )
-    rate = f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
     title = f"Bid {key}, {quote.vendor} of {quote.date}, file {quote.file}"
-    title += "" if quote.currency == "USD" else rate
+    if quote.currency != "USD":
+        title += f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
     offer = Offer(key, quote, {}, charges, rebate, title)
     offer = replace(offer, products=dict(_products(offer, inputs)))
     return replace(offer, open=tuple(_open_reasons(offer, inputs)))
@@ -361,9 +358,9 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
     services = []
     for number, (offer, charge) in enumerate(charges, 1):
         id_ = f"bid_{offer.key.lower()}_{number}"
-        fields = {"id": id_, "vendor": offer.quote.vendor, "model": charge.label or charge.kind}
-        fields |= {"category": "service"}
-        services.append(Item.model_validate({**fields, "service": {"per": "order"}}))
+        named = {"id": id_, "vendor": offer.quote.vendor, "model": charge.label or charge.kind}
+        each = {**named, "category": "service", "service": {"per": "order"}}
+        services.append(Item.model_validate(each))
         sold[id_], titles[id_] = _price(charge.usd, offer), offer.title
     net = (
         Discount.model_construct(discount=0.0, item=id_, vendor=None, category=None) for id_ in sold

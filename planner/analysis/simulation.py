@@ -18,6 +18,7 @@ from planner.analysis.compare import read_sides
 from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
+from planner.files import regular
 from planner.schema.operation import (
     Estimate,
     FailuresAssumed,
@@ -39,7 +40,6 @@ from planner.simulation.job import (
 )
 from planner.simulation.run import simulate
 from planner.telemetry.tables import names_line, read_table, read_times
-from planner.untrusted_files import regular
 from planner.verifier.physics import States, Times, goodput, losses, running_odds, with_fewer
 
 YEAR_S = 365 * 86_400.0
@@ -89,7 +89,7 @@ def study(
     tried = [job, *(_other_intervals(job) if options.intervals else ())]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
     found["other"] = found["kept"] * job.lost_time
-    found["kept"] = found["kept"] * job.progress
+    found["kept"] = found["kept"] * (1.0 - job.lost_time)
     compared = _compare(plan, found["kept"] / options.length_s, tried) if len(tried) > 1 else ()
     allowed = [place for place, each in enumerate(compared) if not each.breaks]
     best = max(allowed, key=lambda place: compared[place].goodput, default=None)
@@ -100,7 +100,7 @@ def study(
         length_s=options.length_s,
         replications=options.replications,
         seed=options.seed,
-        jobs=(_simulated(job, found, options),),
+        jobs=(_simulated(plan, job, found, options),),
         intervals=compared,
         best=best,
         better=best is not None and compared[best].low > 0,
@@ -135,7 +135,7 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
     failures = _failures(options, full_mtti_s(plan.jobs[0]))
     try:
-        job = job_of(plan, failures=failures, interval_s=options.interval_s)
+        job = job_of(plan, failures, options.interval_s)
     except ValueError as error:
         message = f"--interval {options.interval_s or 0:g} s is too short: {error}"
         raise _wrong(message, "give a longer interval") from None
@@ -267,7 +267,9 @@ def _broken_limits(job: JobRun, plan: Plan) -> tuple[str, ...]:
 # Records
 
 
-def _simulated(job: JobRun, found: dict[str, Array], options: SimulationOptions) -> JobSimulated:
+def _simulated(
+    plan: Plan, job: JobRun, found: dict[str, Array], options: SimulationOptions
+) -> JobSimulated:
     share = {name: float(values[0].mean()) / options.length_s for name, values in found.items()}
     a_year = {name: value * YEAR_S for name, value in share.items()}
     failures, repair = job.failures, None
@@ -278,10 +280,11 @@ def _simulated(job: JobRun, found: dict[str, Array], options: SimulationOptions)
             waits_per_year=a_year["short_of_units"],
             grown_per_year=a_year["grown"],
         )
-    same = ("name", "interval_s", "stall_s", "checkpoint_gb", "restart_s", "restore_s")
+    same = ("name", "interval_s", "stall_s", "restart_s", "restore_s")
     return JobSimulated(
         **{name: getattr(job, name) for name in same},
         mode="sync" if job.sync else "async",
+        checkpoint_gb=plan.jobs[0].checkpoint_gb,
         drain_s=job.stall_s if job.sync else job.drain_s,
         failures=FailuresAssumed(
             kind=failures.kind,

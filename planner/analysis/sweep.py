@@ -13,11 +13,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from planner.analysis.request import SweepOptions, head_of
+from planner.analysis.request import head_of
 from planner.analysis.tornado import Field, label, labels
 from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed
+from planner.api import Options
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
@@ -202,25 +201,18 @@ def rows_of(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
     A plan is verified once, under the loosest limits of the group and those of its first scenario;
     its use of supplies is then compared with the limits of every scenario that it serves.
     """
-    found = [_blank(answer) for answer in answers]
-    if asked is None:
-        return found
+    found: list[Row] = []
     users: dict[int, list[int]] = {}
     for place, answer in enumerate(answers):
-        if answer.operation is not None and answer.status in PLANNED:
+        reason = NO_PLAN if answer.status == "infeasible" else answer.reason or None
+        row = {"status": answer.status, "bound": answer.bound, "reason": reason}
+        found.append({**row, "certificate": answer.certificate or None})
+        if asked is not None and answer.operation is not None and answer.status in PLANNED:
             users.setdefault(id(answer.operation), []).append(place)
     for places in users.values():
+        assert asked is not None
         _fill(asked, answers, places, found)
     return found
-
-
-def _blank(answer: Answer) -> Row:
-    return {
-        "status": answer.status,
-        "bound": answer.bound,
-        "certificate": answer.certificate or None,
-        "reason": NO_PLAN if answer.status == "infeasible" else answer.reason or None,
-    }
 
 
 def _fill(
@@ -239,19 +231,14 @@ def _fill(
             found[place] |= {"status": "failed", "reason": str(error)}
         return
     cells, value = _cells(plan, run), {limit.name: limit.value for limit in plan.limits}
-    takes = np.array([value[each.name] / each.scale for each in asked.supplies], dtype=float)
-    tolerance = np.array([each.tolerance for each in asked.supplies])
-    allowed = asked.allowed[places]
-    over_limit = takes > allowed + tolerance * np.maximum(takes, allowed)
-    for row, place in enumerate(places):
-        answer = answers[place]
-        if over_limit[row].any():
-            names = [
-                s.name
-                for s, is_over in zip(asked.supplies, over_limit[row], strict=True)
-                if is_over
-            ]
-            text = f"the plan breaks a limit of this scenario: {', '.join(names)}"
+    takes = [(each, value[each.name] / each.scale) for each in asked.supplies]
+    for place in places:
+        answer, broken = answers[place], list[str]()
+        for (each, taken), most in zip(takes, asked.allowed[place].tolist(), strict=True):
+            if taken > most + each.tolerance * max(taken, most):
+                broken.append(each.name)
+        if broken:
+            text = f"the plan breaks a limit of this scenario: {', '.join(broken)}"
             found[place] |= {"status": "failed", "reason": text}
             continue
         found[place] = cells | {
@@ -282,7 +269,7 @@ def _cells(plan: Plan, run: Run) -> Row:
 def sweep_table(
     inputs: Inputs,
     scenarios: Scenarios,
-    options: SweepOptions,
+    options: Options,
     found: Mapping[int, Row],
     base: Plan | None = None,
 ) -> SweepTable:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.analysis.request import Request, SweepOptions, head_of
+from planner.analysis.request import Request, head_of
 from planner.analysis.tornado import Field, field_of, label, labels
 from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
@@ -65,7 +65,7 @@ def run(
     if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
         options = replace(options, jobs=1)
     unknowns(inputs, dist)  # refused before anything is solved
-    plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
+    plan = solve_with(inputs, Options(time_limit_s=request.solving.time_limit_s, explain=False))
     drawn: dict[str, Any] = {"samples": samples, "seed": seed, "sobol": indices}
     return study(inputs, dist, options, plan=plan, progress=request.progress, **drawn)
 
@@ -73,7 +73,7 @@ def run(
 def study(
     inputs: Inputs,
     dists: Sequence[str],
-    options: SweepOptions,
+    options: Options,
     *,
     plan: Plan,
     samples: int = 256,
@@ -248,15 +248,16 @@ def candidates(planned: Run | None, runs: Sequence[Run]) -> list[Run]:
         runs: the best plans of scenarios.
     """
 
-    def key_of(run: Run) -> tuple[tuple[str, int], ...]:
-        return tuple(sorted((name, count) for name, count in run.units.items() if count))
-
     first = [] if planned is None else [planned]
-    others = {key_of(run): run for run in sorted(runs, key=lambda run: run.gpus)}
-    others = {key: run for key, run in others.items() if key not in map(key_of, first)}
+    found: dict[frozenset[tuple[str, int]], Run] = {}
+    for run in [*first, *sorted(runs, key=lambda run: run.gpus)]:
+        key = frozenset((name, count) for name, count in run.units.items() if count)
+        if planned is None or found.get(key) is not planned:
+            found[key] = run
+    others = [run for run in found.values() if run is not planned]
     room = min(MOST_CANDIDATES - len(first), len(others))
     spread = np.linspace(0, len(others) - 1, room).round().astype(int).tolist()
-    return [*first, *(list(others.values())[place] for place in spread)]
+    return [*first, *(others[place] for place in spread)]
 
 
 def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
@@ -266,13 +267,11 @@ def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
         values: nan where a candidate breaks a limit.
         answered: value of each scenario's own best plan; a candidate may be better within the gap.
     """
-    pick = np.fmax if maximise else np.fmin
-    best = pick.reduce(np.column_stack([answered, values]), axis=1)
-    whole = np.abs(best)[:, None]
-    behind = best[:, None] - values if maximise else values - best[:, None]
-    shares = np.full(values.shape, BROKEN)
-    np.divide(behind, whole, out=shares, where=whole > 0.0)
-    shares[(behind <= 0.0) & (whole == 0.0)] = 0.0
+    scores = np.column_stack([answered, values]) * (1.0 if maximise else -1.0)
+    best = np.nanmax(scores, axis=1)[:, None]
+    behind = best - scores[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(behind > 0.0, behind / np.abs(best), 0.0)
     return np.where(np.isnan(values), BROKEN, np.clip(shares, 0.0, BROKEN))
 
 
@@ -293,23 +292,23 @@ def _compared(
         gap: a plan is among the best where none is better by more than this share.
     """
     behind = regrets(values, answered, maximise=maximise)
-    worst, mean = behind.max(axis=0), behind.mean(axis=0)
+    worst, mean, within = behind.max(axis=0), behind.mean(axis=0), ~np.isnan(values)
     order = sorted(range(len(runs)), key=lambda n: (not planned or n > 0, worst[n], mean[n], n))
     plans = []
     for place, n in enumerate(order):
-        own, within = values[:, n], ~np.isnan(values[:, n])
+        kept = within[:, n]
         one = CandidatePlan(
             name="nominal" if planned and place == 0 else f"plan {place + (0 if planned else 1)}",
             counts={name: count for name, count in runs[n].units.items() if count},
-            best_in=int((within & (behind[:, n] <= gap)).sum()),
-            feasible=float(within.mean()),
-            mean=float(own[within].mean()) if within.any() else None,
+            best_in=int((kept & (behind[:, n] <= gap)).sum()),
+            feasible=float(kept.mean()),
+            mean=float(values[kept, n].mean()) if kept.any() else None,
             mean_regret=float(mean[n]),
             most_regret=float(worst[n]),
         )
         plans.append(one)
-    regret = [(plan.most_regret, plan.mean_regret, n) for n, plan in enumerate(plans)]
-    return {"candidates": tuple(plans), "least_regret": min(regret)[2]}
+    least = min(range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret))
+    return {"candidates": tuple(plans), "least_regret": least}
 
 
 # Sobol indices
@@ -343,21 +342,19 @@ def indices(unsure: Sequence[Unknown], values: Numbers) -> tuple[tuple[Index, ..
     from scipy.stats import sobol_indices
 
     without = np.isnan(values)
+    filled = np.where(without, np.mean(values[~without]) if not without.all() else 0.0, values)
     of = f"{int(without.sum()):,} of {len(values):,} scenarios of their own have no plan"
     if without.mean() > MOST_WITHOUT:
         return (), f"No indices: {of}, more than {MOST_WITHOUT:.0%}. Narrow the distributions."
     if len(unsure) == 1:
         return (), "No indices: one input alone varies."
-    mean = float(values[~without].mean())
-    filled = np.where(without, mean, values)
-    if filled.std() <= STILL * max(abs(mean), STILL):
+    if filled.std() <= STILL * max(abs(filled.mean()), STILL):
         return (), "No indices: the objective is the same in every scenario."
     n = len(values) // (len(unsure) + 2)
     a, b, *mixed = filled.reshape(len(unsure) + 2, 1, n)
     found = sobol_indices(func={"f_A": a, "f_B": b, "f_AB": np.array(mixed)}, n=n)
     note = f"From {len(values):,} scenarios of their own (Saltelli's design)."
-    if without.any():
-        note += f" {of}; their objective counts as the mean."
+    note += f" {of}; their objective counts as the mean." if without.any() else ""
     orders = zip(unsure, np.ravel(found.first_order), np.ravel(found.total_order), strict=True)
     return tuple(
         Index(path=each.field.path, label=each.label, first=float(first), total=float(total))

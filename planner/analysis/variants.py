@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
-from planner.analysis.request import SweepOptions
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
@@ -34,7 +33,7 @@ from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise
 from planner.optimizer.search import QUESTION_WORK
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.plan.racks import rack_groups
+from planner.plan.hall import rack_groups
 from planner.schema.analysis import RowStatus
 from planner.schema.plan import Plan
 from planner.terminal import Progress, ignore
@@ -274,6 +273,14 @@ def value_of(case: Case, run: Run) -> float:
     return natural(case.objective, measure(case, case.objective)(run))
 
 
+def proof_of(case: Case, run: Run, bound: float) -> Certificate:
+    """Certificate of an operation under a bound, a score."""
+    value = measure(case, case.objective)(run)
+    bound = (max if case.maximise else min)(bound, value)
+    apart = share(case, value, bound)
+    return Certificate("optimal", run, value, bound, apart, 0, 0.0, late=False)
+
+
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
     """Assemble a plan in figures, confirmed by independent arithmetic.
 
@@ -389,7 +396,7 @@ class Prepared(NamedTuple):
     case: Case
     supplies: tuple[Limit, ...]
     allowed: Numbers
-    options: SweepOptions
+    options: Options
 
     def inputs_of(self, place: int) -> Inputs:
         """Inputs of one scenario."""
@@ -400,7 +407,7 @@ class Prepared(NamedTuple):
         return inputs
 
 
-def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
+def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
     """Resolve a group under its loosest limits.
 
     Raises:
@@ -483,7 +490,7 @@ View = Callable[[Prepared | None, list[Answer]], list[ResultT]]
 
 def _solve_piece(
     bases: Mapping[str, Inputs],
-    options: SweepOptions,
+    options: Options,
     view: View[ResultT],
     piece: Sequence[Scenario],
 ) -> dict[int, ResultT]:
@@ -511,7 +518,7 @@ def _solve_piece(
 def solve_variants(
     bases: Mapping[str, Inputs],
     scenarios: Sequence[Scenario],
-    options: SweepOptions,
+    options: Options,
     view: View[ResultT],
     found: dict[int, ResultT],
     progress: Progress = ignore,
@@ -538,7 +545,7 @@ def solve_variants(
 def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
-    options: SweepOptions,
+    options: Options,
     progress: Progress = ignore,
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""

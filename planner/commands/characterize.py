@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
-from planner.atomic_files import remove, write_all
 from planner.errors import Finding, InputError, suggest
+from planner.files import remove, write_all
 from planner.library import File, check_files
 from planner.loader import load
 from planner.results import draw

@@ -22,9 +22,9 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from planner.atomic_files import whole
 from planner.currency import currency_of
 from planner.figures import STATED
+from planner.files import whole
 from planner.report.edition import (
     CORE_SECTIONS,
     PRICES,

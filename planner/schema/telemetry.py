@@ -60,7 +60,6 @@ class JobFound(Record):
     resolved: bool = True
     overlap: Measured
     write_gb_per_s: Measured
-    bytes_per_parameter: float
     parameters: Measured
     restarts: int = 0
     confirmed: int = 0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -44,10 +43,6 @@ class Law:
             measured = np.array(self.measured_s)
             return generator.choice(measured * (self.mean_s / measured.mean()), shape)
         return generator.exponential(self.mean_s, shape)
-
-    def scaled(self, mean_s: float) -> Law:
-        """The law with another mean, s."""
-        return replace(self, mean_s=mean_s)
 
 
 def empirical(measured_s: tuple[float, ...]) -> Law:
@@ -122,18 +117,12 @@ class JobRun:
     failures: Law
     drain_slowdown: float = 0.0
     sync: bool = False
-    checkpoint_gb: float = 0.0
     hardware_share: float = 0.0
     repair: Law | None = None
     remote_share: float = 1.0
     units: RepairUnits | None = None
     local: LocalCopies | None = None
     lost_time: float = 0.0
-
-    @property
-    def progress(self) -> float:
-        """Share of the time between restarts that makes progress."""
-        return 1.0 - self.lost_time
 
     @property
     def compute_s(self) -> float:
@@ -148,36 +137,33 @@ class JobRun:
         return self.hardware_share * self.repair.mean_s / self.failures.mean_s
 
 
-def job_of(plan: Plan, *, failures: Law | None = None, interval_s: float | None = None) -> JobRun:
-    """Job of a plan.
-
-    Args:
-        failures: law of the failures; None: exponential at the plan's mean.
-        interval_s: interval; None: the plan's.
+def job_of(plan: Plan, failures: Law, interval_s: float | None = None) -> JobRun:
+    """Job of a plan under a law of failures, with its own interval or another.
 
     Raises:
         ValueError: a local copy is late in the interval.
     """
     job = plan.jobs[0]
-    every_s = job.interval_s if interval_s is None else interval_s
-    sync = job.mode == "sync"
+    every_s, sync = job.interval_s if interval_s is None else interval_s, job.mode == "sync"
+    local, copies = job.local, None
+    if local is not None:
+        room_s = every_s - job.stall_s
+        if local.drain_s > room_s + INTERVAL_TOLERANCE * every_s:
+            late_s = job.stall_s + local.drain_s
+            raise ValueError(f"a local copy is safe {late_s:.3g} s after its capture begins")
+        copies = LocalCopies(min(local.drain_s, room_s), local.every, local.restart_s)
+    same = ("name", "stall_s", "drain_s", "restart_s", "restore_s", "lost_time")
     return JobRun(
-        name=job.name,
+        **{name: getattr(job, name) for name in same},
         interval_s=every_s,
-        stall_s=job.stall_s,
-        drain_s=job.drain_s,
-        restart_s=job.restart_s,
-        restore_s=job.restore_s,
-        failures=failures or Law(full_mtti_s(job)),
+        failures=failures,
         drain_slowdown=0.0 if sync else job.drain_slowdown,
         sync=sync,
-        checkpoint_gb=job.checkpoint_gb,
         hardware_share=0.0 if job.repair is None else job.repair.hardware_share,
         repair=None if job.repair is None else Law(job.repair.repair_s),
-        remote_share=1.0 if job.local is None else job.local.remote_share,
+        remote_share=1.0 if local is None else local.remote_share,
         units=_repair_units(job),
-        local=_local_copies(job, every_s),
-        lost_time=job.lost_time,
+        local=copies,
     )
 
 
@@ -185,17 +171,6 @@ def full_mtti_s(job: JobPlan) -> float:
     """Mean time between interruptions with all replicas running, s."""
     shrunk = None if job.repair is None else job.repair.shrunk
     return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
-
-
-def _local_copies(job: JobPlan, interval_s: float) -> LocalCopies | None:
-    local = job.local
-    if local is None:
-        return None
-    room_s = interval_s - job.stall_s
-    if local.drain_s > room_s + INTERVAL_TOLERANCE * interval_s:
-        late_s = job.stall_s + local.drain_s
-        raise ValueError(f"a local copy is safe {late_s:.3g} s after its capture begins")
-    return LocalCopies(min(local.drain_s, room_s), local.every, local.restart_s)
 
 
 def _repair_units(job: JobPlan) -> RepairUnits | None:
@@ -211,12 +186,8 @@ def _repair_units(job: JobPlan) -> RepairUnits | None:
     each = min(usable, repair.unit_gpus)
     step = job.replica_gpus if job.whole_replicas and job.replica_gpus else each
     units = math.ceil(job.gpus_used / each) + repair.spares
-    least = repair.shrunk.least_replicas
+    least, most = repair.shrunk.least_replicas, math.ceil(job.gpus_used / step)
     replicas = [each * (units - out) // step for out in range(units + 1)]
-    most = math.ceil(job.gpus_used / step)
-    return RepairUnits(shares_of([min(most, n) for n in replicas if n >= least]), repair.swap_s)
-
-
-def shares_of(replicas: Sequence[int]) -> tuple[float, ...]:
-    """Shares of the job that run, from the replicas that run with 0, 1, 2, ... units out."""
-    return tuple(count / replicas[0] for count in replicas if count)
+    running = [min(most, count) for count in replicas if count >= least]
+    shares = tuple(count / running[0] for count in running if count)
+    return RepairUnits(shares, repair.swap_s)

@@ -106,11 +106,6 @@ def mark_failures(job: JobRun, times: Array, generator: np.random.Generator) -> 
     return Failures(times, local, out_s, rack, generator.random(shape))
 
 
-def warm_s(job: JobRun) -> float:
-    """Time until as many units are out as usual, s; 0 without repair."""
-    return 0.0 if job.repair is None else _WARM * job.repair.mean_s
-
-
 def simulate(
     variants: Sequence[JobRun],
     length_s: float,
@@ -130,7 +125,7 @@ def simulate(
         Arrays of variants by runs.
     """
     job = variants[0]
-    before_s = warm_s(job)
+    before_s = 0.0 if job.repair is None else _WARM * job.repair.mean_s  # as many out as usual
     end_s = before_s + length_s
     each = max(1, min(_MOST_RUNS, int(_MOST_DRAWN * job.failures.mean_s / end_s / 5)))
     blocks = []

@@ -296,6 +296,9 @@ def scaled(of: Measured, by: float) -> Measured:
     return Measured(value=of.value * by, low=low, high=high)
 
 
+_BYTES_PER_PARAMETER = 14.0
+"""Divisor of a checkpoint's size for the implied parameters: mixed precision with Adam."""
+
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
 _FAINT = 0.01
@@ -347,8 +350,7 @@ def job_of(
         resolved=resolved,
         overlap=overlap,
         write_gb_per_s=_bandwidth(size, drain, resolved),
-        bytes_per_parameter=options.bytes_per_parameter,
-        parameters=scaled(size, 1e9 / options.bytes_per_parameter),
+        parameters=scaled(size, 1e9 / _BYTES_PER_PARAMETER),
         restarts=int(found.attempts.sum()),
         confirmed=int(found.attempts[found.confirmed].sum()),
         observed_s=float(track.times[-1] - track.times[0]),

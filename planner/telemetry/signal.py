@@ -289,14 +289,6 @@ class Bursts:
         return self.end_s - self.start_s
 
 
-@dataclass(frozen=True)
-class Background:
-    """Level and scatter (standard deviation) of the background by sample, GB/s."""
-
-    level: Numbers
-    noise: Numbers
-
-
 def find_bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -> Bursts:
     """Bursts in a column of bandwidth over its background.
 
@@ -305,15 +297,17 @@ def find_bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: flo
         start_s, width_s: start and length of each sample, s.
         sample_s: the usual length.
     """
-    under = background(rate, sample_s)
-    excess, noise = rate - under.level, under.noise
+    level, noise = background(rate, sample_s)
+    excess = rate - level
     floor = _FLOOR * float(np.nanmax(rate, initial=0.0))
     begins, ends = _stretches(excess > np.maximum(_OVER * noise, floor))
     clear = excess > np.maximum(_CLEAR * noise, 2 * floor)
     total = np.concatenate(([0], np.cumsum(clear)))
     risen = total[ends] > total[begins]
     begins, ends = begins[risen], ends[risen]
-    size, error = _sizes(excess, noise, width_s, begins, ends)
+    total_gb = np.append(0.0, np.cumsum(np.nan_to_num(excess) * width_s))
+    variance = np.append(0.0, np.cumsum((noise * width_s) ** 2))
+    size = np.maximum(total_gb[ends] - total_gb[begins], 0.0)
     peak, height, first, final = _heights(excess, noise, begins, ends)
     rising = width_s[first] * np.clip(1 - excess[first] / np.maximum(height, _TINY), 0, 1)
     falling = width_s[final] * np.clip(1 - excess[final] / np.maximum(height, _TINY), 0, 1)
@@ -332,26 +326,10 @@ def find_bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: flo
         peak=peak,
         height=height,
         span_s=start_s[final] + width_s[final] - start_s[first],
-        size_error_gb=error,
+        size_error_gb=Z * np.sqrt(variance[ends] - variance[begins]),
         edge_error_s=sample_s * np.where(final - first > 1, blurred, 1.0),
         cut=cut,
     )
-
-
-def _sizes(
-    excess: Numbers, noise: Numbers, width_s: Numbers, begins: Places, ends: Places
-) -> tuple[Numbers, Numbers]:
-    """Volume of each burst, and half of its range by the background's scatter."""
-    total = np.append(0.0, np.cumsum(np.nan_to_num(excess) * width_s))
-    variance = np.append(0.0, np.cumsum((noise * width_s) ** 2))
-    return np.maximum(total[ends] - total[begins], 0.0), Z * np.sqrt(
-        variance[ends] - variance[begins]
-    )
-
-
-def _least_edge(noise: Numbers, peak: Numbers) -> Numbers:
-    """Least value of a sample at the edge of a burst."""
-    return np.minimum(np.maximum(_NOISY * noise, _EDGE * peak), _MOST_EDGE * peak)
 
 
 def _heights(
@@ -368,8 +346,9 @@ def _heights(
     first, final = begins.copy(), ends - 1
     for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         inside = excess[begin:end]
-        peak[place] = inside.max()
-        high = np.flatnonzero(inside >= _least_edge(noise[begin], peak[place]))
+        most = peak[place] = float(inside.max())
+        edge = min(max(_NOISY * float(noise[begin]), _EDGE * most), _MOST_EDGE * most)
+        high = np.flatnonzero(inside >= edge)
         first[place], final[place] = begin + high[0], begin + high[-1]
         core = inside[high[0] + 1 : high[-1]]
         height[place] = np.median(core) if len(core) else peak[place]
@@ -386,8 +365,8 @@ _AROUND = 13
 _LOW = 0.2
 
 
-def background(rate: Numbers, sample_s: float) -> Background:
-    """Background of a trace; NaN samples are unknown.
+def background(rate: Numbers, sample_s: float) -> tuple[Numbers, Numbers]:
+    """Level and scatter (standard deviation) of the background by sample, GB/s; NaN: unknown.
 
     First a low quantile of blocks, which bursts do not lift; then, where no burst stands out of it,
     the mean and the scatter of the rest.
@@ -411,7 +390,7 @@ def background(rate: Numbers, sample_s: float) -> Background:
     level = _filled(blocks.mean().where(known))
     noise = (MAD * (blocks - blocks.median()).abs().median()).where(known)
     noise = _around(noise).median()
-    return Background(_along(level, size, len(rate)), _along(noise, size, len(rate)))
+    return _along(level, size, len(rate)), _along(noise, size, len(rate))
 
 
 def _blocks(values: Numbers, size: int) -> pd.DataFrame:

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
+from planner import units
 from planner.errors import Finding, InputError
-from planner.units import DAY_S, HOUR_S
-from planner.untrusted_files import contents, in_words, json_of, open_xlsx
+from planner.files import contents, in_words, json_of, open_xlsx
 
 Numbers = NDArray[np.float64]
 Cells: TypeAlias = "pd.Series[Any]"
@@ -223,20 +223,8 @@ def _broken_row(path: Path, error: Exception, what: str, mark: str) -> InputErro
 
 # Times
 
-_UNITS = {
-    name: seconds
-    for seconds, names in (
-        (1e-9, "ns"),
-        (1e-6, "us"),
-        (1e-3, "ms"),
-        (1.0, "s sec seconds"),
-        (60.0, "min minutes"),
-        (HOUR_S, "h hours"),
-        (DAY_S, "d days"),
-    )
-    for name in names.split()
-}
-_UNIT = re.compile(rf"(?i)[^a-z]({'|'.join(_UNITS)})\W*$")
+_SHORT_S = {"ns": 1e-9, "us": 1e-6, "sec": 1.0}
+_UNIT = re.compile(r"(?i)[^a-z](ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)\W*$")
 _OF_DAY = re.compile(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s?[AaPp][Mm])?$")
 _ORDERS = ("%Y{0}%m{0}%d", "%d{0}%m{0}%Y", "%m{0}%d{0}%Y", "%d{0}%m{0}%y", "%m{0}%d{0}%y")
 _CLOCKS = ("", " %H:%M:%S", " %H:%M", " %H:%M:%S.%f", " %I:%M:%S %p", " %I:%M %p")
@@ -303,7 +291,8 @@ def _scale(numbers: Numbers, name: str) -> tuple[Numbers, bool]:
     unit = _UNIT.search(name)
     known = np.abs(numbers[np.isfinite(numbers)])
     largest = float(known.max()) if len(known) else 0.0
-    factor = 1.0 if unit is None else _UNITS[unit[1].lower()]
+    named = "s" if unit is None else unit[1].lower()
+    factor = _SHORT_S.get(named) or units.parse(f"1 {named}", units.TIME)
     if unit is None and largest > _LAST_S:
         dated = (each for each in (1e-3, 1e-6, 1e-9) if DATED_FROM_S < largest * each <= _LAST_S)
         factor = next(dated, 1.0)

@@ -17,8 +17,8 @@ import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
+from planner.files import regular
 from planner.telemetry.tables import EMPTY, Cells, Numbers, names_line, read_table, read_times
-from planner.untrusted_files import regular
 
 ReadAs = Literal["rate", "bytes", "counter"]
 """Bandwidth, bytes moved in each sample, or bytes moved since some time before."""
@@ -38,7 +38,6 @@ class ReadOptions:
         read_as: kind of the figures; None recognises it by the unit and their monotony.
         stamp: whether a time is the start or the end of its sample.
         window_s: averaging window of each sample; None estimates it.
-        bytes_per_parameter: divisor of a job's size for the implied parameters.
     """
 
     time: str | None = None
@@ -52,7 +51,6 @@ class ReadOptions:
     read_as: ReadAs | None = None
     stamp: Literal["start", "end"] = "start"
     window_s: float | None = None
-    bytes_per_parameter: float = 14.0
 
 
 @dataclass(frozen=True)

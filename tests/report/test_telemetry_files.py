@@ -46,7 +46,7 @@ def job(name: str = "job 1", size_gb: float = 13_800.0, interval_s: float = 662.
         "checkpoints": int(5 * DAY_S / interval_s), "size_gb": near(size_gb),
         "interval_s": near(interval_s), "drain_s": near(drain_s),
         "overlap": near(drain_s / interval_s), "write_gb_per_s": near(size_gb / drain_s),
-        "bytes_per_parameter": 14.0, "parameters": near(size_gb * 1e9 / 14.0),
+        "parameters": near(size_gb * 1e9 / 14.0),
         "observed_s": 5 * DAY_S,
     }  # fmt: skip
     return JobFound(**{**made, **more})

@@ -15,8 +15,8 @@ from openpyxl.workbook import Workbook
 
 from planner.currency import USD
 from planner.errors import InputError
+from planner.files import load_bytes
 from planner.schema.plan import Plan
-from planner.untrusted_files import load_bytes
 from planner.workbook import tables
 from planner.workbook.audit import audit
 from planner.workbook.book import Book, Sheet
