@@ -17,7 +17,7 @@ from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
     from planner.schema.telemetry import JobFound
-    from planner.telemetry import Characterized, ClusterTrace
+    from planner.telemetry import CheckpointColumns, ClusterTrace
 
 _OF_JOBS = ("jobs.yaml", "overrides.yaml")
 
@@ -98,8 +98,7 @@ def characterize(
         done.append(cluster.record.name)
         progress(len(done), max(len(done), len(files)))
 
-    found = read_traces(files, options, seen)
-    record = found.record
+    record, table = read_traces(files, options, seen)
     if rows is not None:
         study = study_fleet(record, rows)
         if inputs is not None:
@@ -115,7 +114,7 @@ def characterize(
         made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
         record = record.model_copy(update={"calibration": made})
     if output is not None:
-        _write(record, found, Path(output), files[0])
+        _write(record, table, Path(output), files[0])
     return record
 
 
@@ -131,13 +130,13 @@ def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
     return found
 
 
-def _write(record: Characterization, found: Characterized, folder: Path, trace: Path) -> None:
+def _write(record: Characterization, table: CheckpointColumns, folder: Path, trace: Path) -> None:
     from planner.report.views import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {
         "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
-        "checkpoints.parquet": files.checkpoints_parquet(record, found.table),
+        "checkpoints.parquet": files.checkpoints_parquet(record, table),
     }
     if record.jobs:
         contents["jobs.yaml"] = files.jobs_yaml(record).encode()
