@@ -31,12 +31,17 @@ AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
 
 @dataclass(frozen=True)
 class Options:
-    """Options of solving.
+    """Options of solving, once or many times.
 
     Attributes:
         solver: of the integer program.
-        gap: largest gap to prove, as a share.
-        time_limit_s: of everything done with these options once they are ``started``.
+        gap: largest MIP gap to prove, as a share.
+        time_limit_s: of everything done with these options once they are ``started``; of each of
+            many scenarios.
+        jobs: number of processes, 0 for the number of cores.
+        dask: address of a Dask scheduler whose workers do the work instead.
+        ties: of many scenarios, state the plan that `solve` takes of equally good ones.
+        known: plans to begin with.
         save_model: file for the integer program.
         explain: without a plan, find the reason, which takes longer.
         rivals: list the plan's storage alternatives, each of which takes a plan.
@@ -48,6 +53,10 @@ class Options:
     solver: SolverName = "highs"
     gap: float = DEFAULT_GAP
     time_limit_s: float | None = None
+    jobs: int = 0
+    dask: str | None = None
+    ties: bool = False
+    known: tuple[Run, ...] = ()
     save_model: Path | None = None
     explain: bool = True
     rivals: bool = True
@@ -80,7 +89,7 @@ class Options:
 
     @property
     def effort(self) -> Effort:
-        """The search effort allowed."""
+        """The search effort allowed, from now on unless the clock runs already."""
         from planner.optimizer.search import Effort
 
         return Effort(self.started().deadline)

@@ -700,7 +700,7 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _report_interruption() -> int:
     interrupt_handled()
-    from planner.atomic_files import put_in_place
+    from planner.files import put_in_place
 
     written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"

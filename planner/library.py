@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
 from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
+from planner.files import write_all
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
@@ -507,15 +507,18 @@ def request_of(
         fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
         message = f"--workers '{str(workers)[:80]}' is no number"
         raise InputError(Finding("option", message, fix=fix)) from None
+    solving = api.Options(
+        solver=one_of("--solver", solver, SOLVERS),
+        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
+        jobs=whole("--workers", jobs, 0),
+        dask=dask,
+    )
     return Request(
         tuple(paths),
         as_texts(settings) if taken else (),
         scenario if taken else None,
         None if gap is None else share("--gap", gap),
-        None if time_limit is None else seconds("--time-limit", time_limit),
-        one_of("--solver", solver, SOLVERS),
-        whole("--workers", jobs, 0),
-        dask,
+        solving,
         progress,
         models=models,
     )

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 
-from planner import atomic_files
+from planner import files
 from planner.analysis.request import one_of, stem_of
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError
+from planner.files import write_all
 from planner.loader.prices import today
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
@@ -371,7 +371,7 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
         StoppedError: interrupted; the results until then are printed and written.
     """
     stopped: StoppedError | None = None
-    before = len(atomic_files.put_in_place)
+    before = len(files.put_in_place)
     with show_progress(target.command, target.counts, quiet=target.quiet) as progress:
         try:
             found = study(progress=progress)
@@ -390,7 +390,7 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
         for record in records:
             shown = text(record, full=target.full, styled=styled, parts=target.parts)
             say(shown, styled=styled)
-    written = atomic_files.put_in_place[before:]
+    written = files.put_in_place[before:]
     if written and not target.quiet:
         say(f"wrote {list_files(written)}", err=True)
     if stopped is not None:

@@ -41,13 +41,12 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22: how old 
 KEPT = 4
 """So many of a family of exhaustive tests are run all the same, spread over it."""
 LONGEST = (
-    "test_docs.py", "test_exactness.py", "test_plan_figures.py", "test_edited.py",
-    "test_properties.py", "test_explain.py", "test_prediction.py",
-    "test_problems.py",
-    "test_time_and_work.py", "test_notebooks.py", "test_faults.py",
-    "test_explain_no_plan.py", "test_hostile_strings.py",
+    "test_problems.py", "test_exactness.py", "test_docs.py", "test_portfolio.py",
+    "test_program.py", "test_pool.py", "test_plan_figures.py", "test_characterize_command.py",
+    "test_frontier.py", "test_edited.py", "test_explore.py", "test_verification.py",
+    "test_prediction.py", "test_faults.py", "test_time_and_work.py",
 )  # fmt: skip
-"""Files that take longest: begun first, so that no process is left with one at the end."""
+"""Files begun first: plans that others ask for, then the longest."""
 SEARCHED_ANEW = {
     "test_cli.py", "test_exactness.py", "test_terminal.py",
     "test_properties.py", "test_time_and_work.py",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from planner import shipped
+from planner.commands.init import write_problem
 from planner.loader import load
 from planner.loader.documents import read
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan, Totals
 from planner.verifier import verify
+from planner.verifier.job import FAILURES_PER_GPU_DAY
 from tests.world.solved import solved as solved_once
 
 PROBLEMS = shipped.problem_files()
@@ -68,6 +71,33 @@ def test_solves_to_the_expected_status(name: str) -> None:
     if EXPECTED[name] == "optimal":
         assert_proven(name, None, plan)
     assert plan.status == EXPECTED[name]
+
+
+USUAL = {
+    "pue": (1.1, 1.6), "usd_per_kwh": (0.03, 0.4), "mfu": (0.2, 0.6), "delivered": (0.3, 1.0),
+    "failures": (5e-5, 1e-2), "repair_h": (1.0, 500.0), "restart_s": (60.0, 1800.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*PROBLEMS, "init"])
+def test_a_figure_far_from_the_usual_is_found(name: str, tmp_path: Path) -> None:
+    """Electricity for 0.009 USD/kWh, and what `planner init` proposes."""
+    answers = {"power": "3 MW", "racks": "24", "rack-power": "45 kW", "model": "70 B"}
+    made = PROBLEMS.get(name) or write_problem(answers, tmp_path, force=False)
+    problem = load(made).problem
+    job, rate = problem.job, problem.job.failure_rate
+    figures = {
+        "pue": problem.site.pue_air,
+        "usd_per_kwh": problem.term and problem.term.electricity_usd_per_kwh,
+        "mfu": job.training.mfu,
+        "delivered": problem.storage.delivered_fraction.write,
+        "failures": FAILURES_PER_GPU_DAY[rate] if isinstance(rate, str) else rate,
+        "repair_h": job.repair and job.repair.time_s / 3600.0,
+        "restart_s": job.restart_s,
+    }
+    for key, value in figures.items():
+        low, high = USUAL[key]
+        assert value is None or low <= value <= high, key
 
 
 @pytest.mark.exhaustive(keep=5)

@@ -1,19 +1,30 @@
-"""What must hold between plans: more never hurts; order, and what is not needed, is nothing."""
+"""Properties between plans: more never hurts; order, leftovers, a second run change nothing."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
+from planner.schema.prices import Price
 from planner.schema.problem import Problem, Quantity
+from tests.world import catalog
+from tests.world.catalog import figures, hardware, part, switch
+from tests.world.known_plans import everything
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
@@ -70,42 +81,35 @@ def bill(plan: Plan) -> dict[str, int]:
 
 # More of a limit never hurts.
 
-LOOSER: dict[str, Callable[[Problem], Problem | None]] = {
-    "power": lambda p: (
-        changed(p, site={"it_power_kw": 1.1 * p.site.it_power_kw}) if p.site.it_power_kw else None
-    ),
-    "facility power": lambda p: (
-        changed(p, site={"facility_power_kw": 1.1 * p.site.facility_power_kw})
-        if p.site.facility_power_kw
-        else None
-    ),
-    "racks": lambda p: changed(p, site={"racks": p.site.racks + 1}) if p.site.racks else None,
-    "capex": lambda p: (
-        changed(p, budget={"capex_usd": 1.1 * p.budget.capex_usd}) if p.budget.capex_usd else None
-    ),
-    "opex": lambda p: (
-        changed(p, budget={"opex_usd_per_year": 1.1 * p.budget.opex_usd_per_year})
-        if p.budget.opex_usd_per_year
-        else None
-    ),
-    "tco": lambda p: (
-        changed(p, budget={"tco_usd": 1.1 * p.budget.tco_usd}) if p.budget.tco_usd else None
-    ),
-    "families": lambda p: changed(p, storage={"max_families": p.storage.max_families + 1}),
-    "fill limit": lambda p: changed(p, storage={"fill_limit": 1.0}),
-    "targets": lambda p: p.model_copy(update={"targets": type(p.targets)()}),
+LOOSER: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "power": ("site", "it_power_kw", lambda kw: 1.1 * kw),
+    "facility power": ("site", "facility_power_kw", lambda kw: 1.1 * kw),
+    "racks": ("site", "racks", lambda count: count + 1),
+    "capex": ("budget", "capex_usd", lambda usd: 1.1 * usd),
+    "opex": ("budget", "opex_usd_per_year", lambda usd: 1.1 * usd),
+    "tco": ("budget", "tco_usd", lambda usd: 1.1 * usd),
+    "families": ("storage", "max_families", lambda count: count + 1),
+    "fill limit": ("storage", "fill_limit", lambda _: 1.0),
+    "goodput": ("targets", "min_goodput", lambda _: None),
+    "work": ("targets", "min_useful_gpus", lambda _: None),
 }
+
+
+def looser(problem: Problem, limit: str) -> Problem | None:
+    section, field, by = LOOSER[limit]
+    value = getattr(getattr(problem, section), field)
+    return changed(problem, **{section: {field: by(value)}}) if value else None
 
 
 @pytest.mark.parametrize("limit", LOOSER)
 def test_more_never_hurts(limit: str) -> None:
     tried = 0
     for inputs, plan in solved():
-        looser = LOOSER[limit](inputs.problem)
-        if looser is None:
+        problem = looser(inputs.problem, limit)
+        if problem is None:
             continue
         tried += 1
-        assert no_worse(solve(replace(inputs, problem=looser), explain=False), plan), plan.problem
+        assert no_worse(solve(replace(inputs, problem=problem), explain=False), plan), plan.problem
     assert tried > 0
 
 
@@ -158,3 +162,73 @@ def test_without_an_item_of_the_plan_nothing_gets_better() -> None:
             worse += found.status != "optimal" or not no_worse(found, plan)
     assert tried >= 10
     assert worse >= 3
+
+
+# What must change nothing in a whole bill: the order of catalogs, leftovers, a second run.
+
+
+def content(plan: Plan) -> dict[str, object]:
+    """Return what a plan says, without where it comes from and what it could not use."""
+    return plan.model_dump(exclude={"provenance", "not_considered", "objective"})
+
+
+def test_order_in_the_catalogs_is_nothing() -> None:
+    inputs, random = everything().inputs, Random(0)
+    items, families = list(inputs.items), list(inputs.families)
+    random.shuffle(items)
+    random.shuffle(families)
+    prices = dict(random.sample(list(inputs.prices.items()), len(inputs.prices)))
+    shuffled = replace(inputs, items=tuple(items), families=tuple(families), prices=prices)
+    assert content(solve(shuffled)) == content(everything().plan)
+
+
+def test_what_no_problem_names_changes_nothing() -> None:
+    """Better and cheaper companions are on offer."""
+    named = {
+        "a_better": switch("infiniband", ("800 Gbit/s", 512, None)),
+        "z_better": switch("ethernet", ("800 Gbit/s", 512, None)),
+        "free_rack": part("rack"), "free_cable": part("cable"),
+        "free_suite": part("software", licence={"per": "gpu"}),
+        "free_pump": part("cdu", provides=figures(cooling="9 kW")),
+    }  # fmt: skip
+    inputs = catalog.inputs_of(items=named | hardware())
+    free = {"list": "0 USD", "date": "2026-03", "source": "sheet", "confidence": "medium"}
+    given = {name: Price.model_validate(free) for name in named}
+    more = replace(inputs, prices={**given, **inputs.prices})
+    assert content(solve(more)) == content(everything().plan)
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    again = solve(everything().inputs)
+    assert again.model_dump_json() == everything().plan.model_dump_json()
+
+
+# The same problem gives the same bytes: whichever machine, language, time zone and folder.
+
+
+PROBLEM = shipped.problem_files()["full_bill"]
+MAIN = "from planner.cli import main; main()"
+SOLVE = "solve hall.yaml --also bill.csv,bill.json -o out"
+COMMAND = f"umask {{}} && exec '{sys.executable}' -c '{MAIN}' {SOLVE}"
+SETTINGS = (
+    {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
+    {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "POSIX", "LANG": "de_DE"},
+)
+
+
+def test_a_plan_is_the_same_everywhere(tmp_path: Path) -> None:
+    made = []
+    for place, umask, setting in zip(("a", "b/c d"), ("022", "077"), SETTINGS, strict=True):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        shutil.copy(PROBLEM, folder / "hall.yaml")
+        done = subprocess.run(
+            COMMAND.format(umask), shell=True, cwd=folder, check=True, capture_output=True,
+            env={**os.environ, **setting},
+        )  # fmt: skip
+        files = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+        ends = {name.partition(".")[2] for name in files}
+        assert ends >= {"plan.json", "xlsx", "bill.csv", "bill.json"}
+        made.append({"screen": done.stdout, **files})
+    first, other = made
+    assert [name for name in first if first[name] != other.get(name)] == []

@@ -19,6 +19,7 @@ import numpy as np
 
 from planner import api, units
 from planner.errors import Finding, InputError
+from planner.files import regular
 from planner.inputs import Inputs
 from planner.schema.job import Job
 from planner.schema.plan import Plan
@@ -35,7 +36,6 @@ from planner.schema.telemetry import (
     Trend,
 )
 from planner.telemetry.tables import Numbers, names_line, read_table
-from planner.untrusted_files import regular
 
 LIMIT = 0.10
 """Overlap that most builders keep below."""

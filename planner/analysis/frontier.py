@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from planner.analysis.pool import all_results
-from planner.analysis.request import SweepOptions, head_of
+from planner.analysis.request import head_of
 from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, proof_of
+from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
@@ -86,7 +87,7 @@ STOPPED = "points are missing: the time was over before their search ended"
 
 def study(
     inputs: Inputs,
-    options: SweepOptions,
+    options: Options,
     against: Against,
     *,
     points: int = POINTS,
@@ -129,7 +130,7 @@ def study(
 def _curve(
     inputs: Inputs,
     case: Case,
-    options: SweepOptions,
+    options: Options,
     against: Against,
     most: int,
     progress: Progress,
@@ -214,7 +215,7 @@ def _stop(case: Case, axis: Axis, answer: Certificate) -> Stop | str:
     return Stop(axis.x(case, run), run, work, max(work, bound))
 
 
-def _solved(case: Case, options: SweepOptions, place: tuple[Axis, float]) -> Stop | str:
+def _solved(case: Case, options: Options, place: tuple[Axis, float]) -> Stop | str:
     """The best plan held at a level of an axis."""
     axis, level = place
     answer = optimise(axis.hold(case, level), gap=options.gap, effort=options.effort)
@@ -222,7 +223,7 @@ def _solved(case: Case, options: SweepOptions, place: tuple[Axis, float]) -> Sto
 
 
 def _places(
-    case: Case, options: SweepOptions, axes: Sequence[Axis], top: Stop, most: int
+    case: Case, options: Options, axes: Sequence[Axis], top: Stop, most: int
 ) -> tuple[list[tuple[Axis, float]], bool]:
     """Levels away from the best plan on each side, and whether the ends are proven."""
     far, ends, proven = FAR * top.x, list[float](), True

@@ -11,54 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner import units
+from planner.api import Options
 from planner.currency import USD
 from planner.errors import Finding, InputError
 from planner.report.words import clean
+from planner.schema.analysis import EXACT_GAP
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
-    from planner.api import Options
     from planner.inputs import Inputs
-    from planner.optimizer.operate import Run
-    from planner.optimizer.search import Effort
     from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Plan
 
 PROBLEMS = (".yaml", ".yml")
 """Suffixes of problem files."""
 SOLVERS: tuple[SolverName, ...] = ("highs", "cbc")
-DEFAULT_GAP = 1e-3
+EACH_GAP = 1e-3
+"""Gap of each of many scenarios."""
 EXACT_ROWS = 500
 """Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 ChoiceT = TypeVar("ChoiceT", bound=str)
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """Options of solving each of many scenarios.
-
-    Attributes:
-        gap: largest MIP gap to prove, as a share.
-        time_limit_s: of each scenario.
-        jobs: number of processes, 0 for the number of cores.
-        dask: address of a Dask scheduler whose workers do the work instead.
-        ties: state the plan that `solve` takes of equally good ones.
-        known: plans to begin with.
-    """
-
-    gap: float = DEFAULT_GAP
-    time_limit_s: float | None = None
-    jobs: int = 0
-    dask: str | None = None
-    ties: bool = False
-    known: tuple[Run, ...] = ()
-
-    @property
-    def effort(self) -> Effort:
-        """Search effort of one scenario, from now on."""
-        from planner.optimizer.search import Effort
-
-        return Effort.within(self.time_limit_s)
 
 
 @dataclass(frozen=True)
@@ -68,7 +40,8 @@ class Request:
     Attributes:
         paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
-        gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
+        gap: largest MIP gap to prove; None for the one of the analysis.
+        solving: how to solve; its gap does not count.
         begun_s: start of the command by ``time.monotonic``.
         models: problems and plans in memory by the path that stands for them; settings and the
             scenario are of files alone.
@@ -78,10 +51,7 @@ class Request:
     settings: tuple[str, ...] = ()
     scenario: str | None = None
     gap: float | None = None
-    time_limit_s: float | None = None
-    solver: SolverName = "highs"
-    jobs: int = 0
-    dask: str | None = None
+    solving: Options = field(default_factory=Options)
     progress: Progress = ignore
     begun_s: float = field(default_factory=time.monotonic)
     models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
@@ -106,27 +76,20 @@ class Request:
             return given
         return load(self.path, settings=self.settings, scenario=self.scenario)
 
-    def each(self) -> SweepOptions:
+    def each(self) -> Options:
         """Options of solving each of many scenarios."""
-        gap = DEFAULT_GAP if self.gap is None else self.gap
-        return SweepOptions(gap, self.time_limit_s, self.jobs, self.dask)
+        return replace(self.solving, gap=EACH_GAP if self.gap is None else self.gap)
 
-    def rows(self, scenarios: int) -> SweepOptions:
+    def rows(self, scenarios: int) -> Options:
         """Options for rows of a sweep: few rows, and exact ones, are solved as by `solve`."""
-        from planner.schema.analysis import EXACT_GAP
-
-        gap = self.gap
-        if gap is None:
-            gap = EXACT_GAP if scenarios <= EXACT_ROWS else DEFAULT_GAP
-        return replace(self.each(), gap=gap, ties=gap <= EXACT_GAP)
+        exact = EXACT_GAP if scenarios <= EXACT_ROWS else EACH_GAP
+        gap = exact if self.gap is None else self.gap
+        return replace(self.solving, gap=gap, ties=gap <= EXACT_GAP)
 
     def options(self, **more: Any) -> Options:
         """Options of solving, with the time limit for each solve."""
-        from planner.api import Options
-
-        exact = {} if self.gap is None else {"gap": self.gap}
-        given: dict[str, Any] = exact | {"time_limit_s": self.time_limit_s, "solver": self.solver}
-        return Options(**given, **more)
+        gap = self.solving.gap if self.gap is None else self.gap
+        return replace(self.solving, gap=gap, **more)
 
     def running(self, **more: Any) -> Options:
         """Options of solving, with one clock for the whole command."""

@@ -18,6 +18,7 @@ from planner.analysis.compare import read_sides
 from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
+from planner.files import regular
 from planner.schema.operation import (
     Estimate,
     FailuresAssumed,
@@ -39,7 +40,6 @@ from planner.simulation.job import (
 )
 from planner.simulation.run import simulate
 from planner.telemetry.tables import names_line, read_table, read_times
-from planner.untrusted_files import regular
 from planner.verifier.physics import States, Times, goodput, losses, running_odds, with_fewer
 
 YEAR_S = 365 * 86_400.0

@@ -13,9 +13,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from planner.analysis.request import SweepOptions, head_of
+from planner.analysis.request import head_of
 from planner.analysis.tornado import Field, label, labels
 from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed
+from planner.api import Options
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
@@ -268,7 +269,7 @@ def _cells(plan: Plan, run: Run) -> Row:
 def sweep_table(
     inputs: Inputs,
     scenarios: Scenarios,
-    options: SweepOptions,
+    options: Options,
     found: Mapping[int, Row],
     base: Plan | None = None,
 ) -> SweepTable:

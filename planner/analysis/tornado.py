@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.request import SweepOptions, head_of
+from planner.analysis.request import head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
+from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
@@ -38,8 +39,8 @@ _NEAR = 1e-9
 
 def study(
     inputs: Inputs,
-    ranges: Sequence[str] = (),
-    options: SweepOptions | None = None,
+    ranges: Sequence[str],
+    options: Options,
     *,
     progress: Progress = ignore,
 ) -> Tornado:
@@ -54,7 +55,6 @@ def study(
     Raises:
         InputError: a range cannot be read, or an input is varied twice.
     """
-    options = options or SweepOptions()
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
     run, names = base.operation, labels(inputs)

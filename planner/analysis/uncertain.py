@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.analysis.request import Request, SweepOptions, head_of
+from planner.analysis.request import Request, head_of
 from planner.analysis.tornado import Field, field_of, label, labels
 from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
@@ -65,7 +65,7 @@ def run(
     if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
         options = replace(options, jobs=1)
     unknowns(inputs, dist)  # refused before anything is solved
-    plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
+    plan = solve_with(inputs, Options(time_limit_s=request.solving.time_limit_s, explain=False))
     drawn: dict[str, Any] = {"samples": samples, "seed": seed, "sobol": indices}
     return study(inputs, dist, options, plan=plan, progress=request.progress, **drawn)
 
@@ -73,7 +73,7 @@ def run(
 def study(
     inputs: Inputs,
     dists: Sequence[str],
-    options: SweepOptions,
+    options: Options,
     *,
     plan: Plan,
     samples: int = 256,

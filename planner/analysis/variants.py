@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
-from planner.analysis.request import SweepOptions
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
@@ -397,7 +396,7 @@ class Prepared(NamedTuple):
     case: Case
     supplies: tuple[Limit, ...]
     allowed: Numbers
-    options: SweepOptions
+    options: Options
 
     def inputs_of(self, place: int) -> Inputs:
         """Inputs of one scenario."""
@@ -408,7 +407,7 @@ class Prepared(NamedTuple):
         return inputs
 
 
-def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
+def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
     """Resolve a group under its loosest limits.
 
     Raises:
@@ -491,7 +490,7 @@ View = Callable[[Prepared | None, list[Answer]], list[ResultT]]
 
 def _solve_piece(
     bases: Mapping[str, Inputs],
-    options: SweepOptions,
+    options: Options,
     view: View[ResultT],
     piece: Sequence[Scenario],
 ) -> dict[int, ResultT]:
@@ -519,7 +518,7 @@ def _solve_piece(
 def solve_variants(
     bases: Mapping[str, Inputs],
     scenarios: Sequence[Scenario],
-    options: SweepOptions,
+    options: Options,
     view: View[ResultT],
     found: dict[int, ResultT],
     progress: Progress = ignore,
@@ -546,7 +545,7 @@ def solve_variants(
 def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
-    options: SweepOptions,
+    options: Options,
     progress: Progress = ignore,
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""

@@ -20,6 +20,7 @@ from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
+from planner.files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.objective import without_dominated, without_idle_bursts
@@ -30,7 +31,6 @@ from planner.plan import assemble, versions
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.untrusted_files import contents, json_of
 from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.version import __version__
 
@@ -71,7 +71,8 @@ def read_plan(path: Path, model: object = None) -> Plan:
     """
     opened = open_plan(path, model)
     plan, here = opened.plan, f"planner {__version__}"
-    if wrong := faults(opened.inputs, plan) or opened.changes:
+    found = faults(opened.inputs, plan) or opened.changes
+    if wrong := found or assembly_faults(opened.inputs, plan):
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         fix = f"planner verify lists them; {_AGAIN}"
         if plan.provenance.tool != here:
@@ -130,7 +131,7 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    path, limit_s = request.path, request.time_limit_s
+    path, limit_s = request.path, request.solving.time_limit_s
     if path.suffix.lower() == ".xlsx":
         from planner.workbook.audit import audit  # openpyxl takes long to load
 
@@ -316,7 +317,7 @@ def is_repeatable(plan: Plan) -> bool:
 
 
 def _differences(plan: Plan, again: Plan, left_out: set[str]) -> Iterator[str]:
-    one, other = plan.model_dump(mode="json"), again.model_dump(mode="json")
+    one, other = (each.model_dump(mode="json", warnings=False) for each in (plan, again))
     for part in one.keys() | other.keys():
         if part not in left_out:
             yield from _compare(part, one.get(part), other.get(part))

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 from planner.sizing import goodput
 from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.goodput import (
-    in_rack_waiting,
     longest_swap_per_mtti,
     most_spares,
     repair_load,
@@ -105,8 +104,8 @@ class Repair(NamedTuple):
         """Share of time the job waits for repairs; in each rack spares follow from the system."""
         if not unit.in_rack:
             return waiting(spares, self.load(failures_per_gpu_day, gpus))
-        each = self.load(failures_per_gpu_day, unit.usable_gpus)
-        return in_rack_waiting(gpus / unit.usable_gpus, unit.in_each_rack, each)
+        odds = gpus * self.rack_odds(unit, failures_per_gpu_day)
+        return odds / (1.0 + odds)
 
     def rack_odds(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
         """Time waited over the time not waited, per GPU in use, spares in each rack."""

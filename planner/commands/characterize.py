@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
-from planner.atomic_files import remove, write_all
 from planner.errors import Finding, InputError, suggest
+from planner.files import remove, write_all
 from planner.library import File, check_files
 from planner.loader import load
 from planner.results import draw
@@ -18,8 +18,6 @@ from planner.terminal import Progress, ignore
 if TYPE_CHECKING:
     from planner.schema.telemetry import JobFound
     from planner.telemetry import CheckpointColumns, ClusterTrace
-
-_OF_JOBS = ("jobs.yaml", "overrides.yaml")
 
 
 class Reading(TypedDict, total=False):
@@ -138,14 +136,11 @@ def _write(record: Characterization, table: CheckpointColumns, folder: Path, tra
         "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
         "checkpoints.parquet": files.checkpoints_parquet(record, table),
     }
-    if record.jobs:
-        contents["jobs.yaml"] = files.jobs_yaml(record).encode()
     if record.calibration is not None and record.calibration.overrides:
         contents["overrides.yaml"] = files.overrides_yaml(record.calibration).encode()
     pictures: dict[Path, bytes] = {}
     if record.study is not None and record.study.jobs:
         pictures |= draw(files.charts(record.study), folder / stem)
     write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
-    for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
-        if old not in contents:
-            remove(folder / f"{stem}.{old}")
+    if "overrides.yaml" not in contents:  # of an earlier run that calibrated a problem
+        remove(folder / f"{stem}.overrides.yaml")

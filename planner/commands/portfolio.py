@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.analysis.request import seconds, share, whole
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError
+from planner.files import write_all
 from planner.library import Settings, as_texts, solve_portfolio
 from planner.results import Printed, Target, Writer, created_today
 from planner.terminal import Progress, ignore
@@ -132,7 +132,7 @@ def sweep(
     """The plan of every point of a grid over inputs of the file, as a table."""
     from planner.portfolio import analysis
 
-    points = analysis.sweep(
+    plans = analysis.sweep(
         path,
         vary,
         as_texts(settings),
@@ -140,9 +140,9 @@ def sweep(
         time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
         progress=progress,
     )
-    rows = [{"settings": each.settings, **each.plan.model_dump(mode="json")} for each in points]
-    files = {"sweep.csv": analysis.sweep_csv(points)}
-    return Printed(analysis.sweep_screen(points), rows, files=files)
+    rows = [plan.model_dump(mode="json") for plan in plans]
+    files = {"sweep.csv": analysis.sweep_csv(plans, len(vary))}
+    return Printed(analysis.sweep_screen(plans, len(vary)), rows, files=files)
 
 
 def simulate(

@@ -13,8 +13,8 @@ from planner import shipped
 from planner.analysis.offers import options_of
 from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
-from planner.atomic_files import write_all
 from planner.errors import Finding, InputError
+from planner.files import write_all
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader import load

@@ -6,12 +6,14 @@ import contextlib
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from planner import api
+from planner.analysis.tornado import label, labels
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
@@ -71,9 +73,13 @@ class SingleExplorer(Explorer):
 
     def __init__(self, path: Path, inputs: Inputs, **given: Any) -> None:
         assert inputs.document is not None
+        known = labels(inputs)
         super().__init__(
             path,
-            sliders=tuple(sliders_of(inputs.document.data)),
+            sliders=tuple(
+                replace(each, label=capital(label(inputs, each.path, known)))
+                for each in sliders_of(inputs.document.data)
+            ),
             choices=tuple(each for each in _choices(inputs) if len(each.options) > 1),
             title=inputs.problem.name,
             stages_s=SOLVE_S,
@@ -115,7 +121,8 @@ class SingleExplorer(Explorer):
             message = "No plan found yet, or nothing limits the purchase."
         if answer.status == "infeasible":
             options = api.Options(time_limit_s=max(effort.left_s, 0.1)).started()
-            message = api.why_infeasible(inputs, options).summary
+            reasons = api.why_infeasible(inputs, options)
+            message = reasons.model_copy(update={"undecided": ()}).summary
         plan = assemble(inputs, case, answer, solver="highs", gap=gap, message=message)
         verify(inputs, plan)
         return plan, case
@@ -155,7 +162,7 @@ class SingleExplorer(Explorer):
             "x": "delivered write bandwidth, GB/s",
             "y": plan.objective.unit,
             "points": [{"x": count * each, "y": y, "n": count} for count, y in points],
-            "at": line.quantity,
+            "plan": {"x": line.quantity * each, "y": plan.objective.value},
         }
 
     def workbook(self, asked: Asked) -> bytes:

@@ -22,11 +22,11 @@ from pydantic.fields import FieldInfo
 
 from planner import shipped, units
 from planner.errors import Finding, InputError, clip, did_you_mean, suggest
+from planner.files import contents
 from planner.inputs import Document
 from planner.paths import DataPath, dotted
 from planner.removed import setting_successor
 from planner.schema import Unit
-from planner.untrusted_files import contents
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileLine = tuple[str, int | None]

@@ -28,18 +28,24 @@ STRICT = 1e-6
 
 
 class Rows:
-    """A PuLP problem that variables and rows are added to, each by its name."""
+    """A PuLP problem that variables and rows are added to, each by its name.
 
-    def __init__(self, problem: LpProblem) -> None:
-        self.problem = problem
+    Args:
+        problem: the problem.
+        prefix, suffix: of the names of all of them.
+    """
+
+    def __init__(self, problem: LpProblem, prefix: str = "", suffix: str = "") -> None:
+        self.problem, self.prefix, self.suffix = problem, prefix, suffix
 
     def number(self, name: str, high: float | None = None) -> Expression:
         """Add a variable from 0 on."""
-        return self.problem.add_variable(name, 0.0, high)
+        return self.problem.add_variable(f"{self.prefix}{name}{self.suffix}", 0.0, high)
 
     def whole(self, name: str, high: float | None, low: float = 0.0) -> Expression:
         """Add a variable in whole numbers."""
         most = None if high is None else max(float(high), low)
+        name = f"{self.prefix}{name}{self.suffix}"
         return self.problem.add_variable(name, low, most, LpInteger)
 
     def row(self, name: str, constraint: Any) -> None:
@@ -51,7 +57,7 @@ class Rows:
             never = self.number(f"never_{name}", 0.0)
             constraint = never >= 1.0
         if holds is not True:
-            self.problem.addConstraint(constraint, name)
+            self.problem.addConstraint(constraint, f"{self.prefix}{name}{self.suffix}")
 
     def ask_for(self, objective: Expression, *, maximise: bool) -> None:
         """Replace the objective."""

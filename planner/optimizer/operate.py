@@ -370,7 +370,7 @@ def levels_of(job: Job, run: Run) -> Levels:
 # Limits on how a job runs.
 
 
-_OF_INGEST = ("ingest", "bulk_read", "staging")
+OF_INGEST = ("ingest", "bulk_read", "staging")
 _OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
 
 
@@ -390,7 +390,7 @@ def amount(case: Case, run: Run, name: str) -> float:
         "blocking": lambda: drain_s / run.interval_s,
         "drain_fits": lambda: (run.stall_s if run.mode == "async" else 0.0) + drain_s,
         "local_fits": lambda: run.stall_s + run.local_drain_s,
-        **dict.fromkeys(_OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
+        **dict.fromkeys(OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
         "burst_recovery": lambda: recovery_s(case, run.units),
         "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         "min_goodput": lambda: run.goodput,
@@ -418,7 +418,7 @@ def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
 def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
     """The limits on running that a run exceeds, with the share; None of a limit of 0."""
     found: dict[str, float | None] = {}
-    for name, allowed in _limits_on(case, run):
+    for name, allowed in limits_on(case, run):
         if allowed is None:
             continue
         value = amount(case, run, name)
@@ -428,7 +428,7 @@ def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
     return found
 
 
-def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
+def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     """Yield each limit on running with the amount allowed, None where it is not."""
     job = case.job
     for limit in of_group("target", "ratio"):

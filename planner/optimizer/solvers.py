@@ -23,8 +23,8 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from planner.atomic_files import OTHER_NAME, whole
 from planner.errors import SolverError
+from planner.files import OTHER_NAME, whole
 
 SolverName = Literal["highs", "cbc"]
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]

@@ -95,7 +95,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         failures_per_gpu_day=run.failures_per_gpu_day,
         mtti_s=run.mtti_s,
         goodput=run.goodput,
-        loss=Loss(**vars(lost), other=run.goodput * job.lost_time_share / job.progress),
+        loss=Loss(**lost, other=run.goodput * job.lost_time_share / job.progress),
         lost_time=job.lost_time_share,
         useful_gpus=run.useful_gpus,
         useful_pflops=pflops,

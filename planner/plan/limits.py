@@ -13,15 +13,18 @@ from planner.case import Case, System
 from planner.case.fabrics import WORDS
 from planner.case.items import total
 from planner.inputs import NOTHING_ASKED, Inputs
-from planner.limits import named, of_group, path_of
+from planner.limits import BY_NAME, named, of_group, path_of
 from planner.optimizer.bill import bill, limited
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import (
+    OF_INGEST,
     Run,
+    amount,
     broken_by_counts,
     broken_limits,
     exceeded_limits,
     largest_share,
+    limits_on,
     operate,
 )
 from planner.optimizer.work import most_gpus, systems_in_use
@@ -31,6 +34,8 @@ from planner.sizing.checkpoint import rule_demand
 from planner.sizing.fabric import smallest
 
 CLOSE = 1e-6
+_DEGRADED = ("blocking", "overlap", "drain_fits", "restore_time")
+"""Limits that hold with storage units down."""
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
 
@@ -214,8 +219,8 @@ def limits(
 ) -> tuple[LimitReport, ...]:
     """A report for each limit that the problem or the catalogs set."""
     plan = _Plan(inputs, case, run, totals, job)
-    groups = (_supplies, _supply_chain, _checkpoint, _storage, _gpus, _counts)
-    entries = [entry for group in groups for entry in group(plan)]
+    running = sorted(_operation(plan), key=lambda entry: list(BY_NAME).index(entry.name))
+    entries = [*_supplies(plan), *_supply_chain(plan), *running, *_counts(plan)]
     tight, reports = binding(case, run), []
     for entry in entries:
         if entry.limit is not None:
@@ -279,67 +284,31 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
         yield _Entry(f"split.{number}", share, rule.max_share, words)
 
 
-def _checkpoint(plan: _Plan) -> Iterator[_Entry]:
-    checkpoint, job, down = plan.inputs.problem.job.checkpoint, plan.job, plan.down
-    drain_s = plan.case.job.checkpoint_gb / plan.run.degraded_write_gb_per_s
-    share = drain_s / plan.run.remote_interval_s
-    drain_s = drain_s if down else job.drain_s
-    if job.mode == "sync":
-        blocking = share if down else job.blocking
-        yield _Entry("blocking", blocking, checkpoint.max_blocking, suffix=down)
-        return
-    if plan.case.rule is None:
-        overlap = share if down else job.overlap
-        yield _Entry("overlap", overlap, checkpoint.max_overlap, suffix=down)
-    local = job.local
-    if local is None:
-        yield _Entry("drain_fits", job.stall_s + drain_s, job.interval_s, suffix=down)
-        return
-    swap_s = 0.0 if job.repair is None else job.repair.swap_s
-    yield _Entry("drain_fits", drain_s, local.remote_interval_s, suffix=down)
-    yield _Entry("local_fits", job.stall_s + local.drain_s, job.interval_s)
-    yield _Entry("local_lag", local.restart_s + swap_s + local.drain_s, job.mtti_s)
-    yield _Entry("local_room", local.room_tb, local.capacity_tb)
-
-
-def _storage(plan: _Plan) -> Iterator[_Entry]:
-    job, run, most_s = plan.job, plan.run, plan.inputs.problem.job.restore.max_time_s
-    fed = plan.case.job.ingest_per_gpu_gb_per_s > 0
-    restore_s = job.restore_s
-    if plan.down:
-        restore_s = run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s
-    yield _Entry("restore_time", restore_s, most_s, suffix=plan.down)
+def _operation(plan: _Plan) -> Iterator[_Entry]:
+    """Limits on running, and on storage and GPUs in use."""
+    case, run, job, gpus = plan.case, plan.run, plan.job, plan.inputs.problem.job.gpus
+    absent = {"gpus_min", *(row.name for row in of_group("ratio"))}
+    absent |= set() if case.job.ingest_per_gpu_gb_per_s else {*OF_INGEST}
+    absent |= set() if job.burst is not None else {"burst_recovery"}
+    for name, allowed in limits_on(case, run):
+        if allowed is not None and name not in absent:
+            suffix = plan.down if name in _DEGRADED else ""
+            yield _Entry(name, amount(case, run, name), allowed, suffix=suffix)
+    yield _Entry("gpus_min", run.gpus, gpus.min)
+    idle_type = any(s.installed and s.id not in run.used for s in case.systems)
+    if "max_types" in gpus.model_fields_set or idle_type:
+        yield _Entry("gpu_types", len(run.used), gpus.max_types)
     yield _Entry("capacity", plan.totals.usable_tb, job.capacity_needed_tb)
-    if fed:
-        yield _Entry("ingest", job.ingest_demand_gb_per_s, run.data_gb_per_s)
     if job.bulk is not None:
         yield _Entry("bulk_capacity", job.bulk.usable_tb, job.bulk.needed_tb)
-    if job.bulk is not None and fed:
-        yield _Entry("bulk_read", job.ingest_demand_gb_per_s, job.bulk.delivered_read_gb_per_s)
-        yield _Entry("staging", job.ingest_demand_gb_per_s, job.bulk.staging_gb_per_s)
-    if job.burst is not None:
-        yield _Entry("burst_recovery", job.burst.recovery_s, run.remote_interval_s)
-    items = [(item, run.units[item.id]) for item in plan.case.storage]
-    rated = [(item.endurance_tb_per_day, count) for item, count in items]
-    if not any(count and endured is None for endured, count in rated):
-        endured = sum((each or 0.0) * count for each, count in rated)
-        yield _Entry("endurance", job.write_volume_tb_per_day, endured)
-    if (rule := plan.case.rule) is not None:
+    if (local := job.local) is not None:
+        swap_s = 0.0 if job.repair is None else job.repair.swap_s
+        yield _Entry("local_lag", local.restart_s + swap_s + local.drain_s, job.mtti_s)
+        yield _Entry("local_room", local.room_tb, local.capacity_tb)
+    if (rule := case.rule) is not None:
         read, write = rule_demand(rule, plan.totals.gpus)
         yield _Entry("rule_read", plan.totals.nameplate_read_gb_per_s, read, rule.name)
         yield _Entry("rule_write", plan.totals.nameplate_write_gb_per_s, write, rule.name)
-
-
-def _gpus(plan: _Plan) -> Iterator[_Entry]:
-    used, gpus, run = plan.job.gpus_used, plan.inputs.problem.job.gpus, plan.run
-    yield _Entry("replica_fits", used, plan.job.replica_gpus)
-    yield _Entry("gpus_min", used, gpus.min)
-    yield _Entry("gpus_max", used, plan.case.job.gpus_max)
-    idle_type = any(s.installed and s.id not in run.used for s in plan.case.systems)
-    if "max_types" in gpus.model_fields_set or idle_type:
-        yield _Entry("gpu_types", len(run.used), gpus.max_types)
-    for row in of_group("target"):
-        yield _Entry(row.name, getattr(plan.job, row.figure), plan.case.limits[row.field])
 
 
 def _counts(plan: _Plan) -> Iterator[_Entry]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.fabrics import WORDS
@@ -19,96 +18,86 @@ from planner.sizing.fabric import FabricSize, Tree, smallest
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 
-@dataclass(frozen=True)
-class _Racks:
-    """A number of racks with the same content."""
-
-    content: Filled
-    count: int
-    space: Space
-    rack_class: RackClassName
-    pdus: int
-    product: bool = False
-
-
 def rack_groups(inputs: Inputs, case: Case, run: Run) -> tuple[RackGroup, ...]:
     """The racks of a plan; none where the problem has no rack data."""
     if inputs.problem.site.rack is None:
         return ()
-    pdus = dict(case.companions.pdus_per_rack)
-    racks: list[_Racks] = []
-    counts = bill(case, run.units, run.ways).counts
+    pdus, counts = dict(case.companions.pdus_per_rack), bill(case, run.units, run.ways).counts
+    racks = _Racks(inputs)
     for offer in case.offers():
         count, item, use = round(counts[offer.place]), inputs.item(offer.id), offer.rack_use
         if not count or use is None:
             continue
         name = figures.class_of(item)
-        space = figures.rack_space(inputs.problem, name)
-        assert space is not None
         if item.consumes.racks is not None:
-            racks.append(_products(inputs, item, count, name))
+            racks.add_product(item, count, name)
             continue
         parts = [(box(part, inputs), n) for part, n in figures.parts(item, inputs)]
-        each = pdus.get(f"racks.{offer.id}", 0)
-        racks += [
-            _Racks(*filled, space, name, each) for filled in uniform(parts, count, use, space)
-        ]
-    space = figures.rack_space(inputs.problem, "network")
-    assert space is not None
+        space, each = racks.space(name), pdus.get(f"racks.{offer.id}", 0)
+        for filled, times in uniform(parts, count, use, space):
+            racks.add(filled, times, space, name, each)
     together: list[tuple[Box, int]] = []
-    for companion in case.companions.items:
-        count, item = round(counts[companion.id]), inputs.item(companion.id)
-        if count == 0 or companion.stored:
-            continue
+    placed = [each.id for each in case.companions.items if counts[each.id] and not each.stored]
+    for item, count in ((inputs.item(sku), round(counts[sku])) for sku in placed):
         if item.consumes.racks is not None:
-            racks.append(_products(inputs, item, count, "network"))
+            racks.add_product(item, count, "network")
         elif (device := box(item, inputs)).rack_units > 0:
             together.append((device, count))
-    each = case.companions.shared_pdus_per_rack
-    racks += [_Racks(*filled, space, "network", each) for filled in mixed(together, space)]
-    return tuple(_numbered(racks))
+    space, each = racks.space("network"), case.companions.shared_pdus_per_rack
+    for filled, times in mixed(together, space):
+        racks.add(filled, times, space, "network", each)
+    return tuple(racks.groups)
 
 
-def _products(inputs: Inputs, item: Item, count: int, name: RackClassName) -> _Racks:
-    """Racks that are products: one device that fills its own height."""
-    site, whole = inputs.problem.site, box(item, inputs)
-    assert item.consumes.racks is not None and site.rack is not None
-    racks = item.consumes.racks.value
-    height = whole.rack_units / racks if whole.rack_units else site.rack.height_ru
-    weight = None if whole.weight_kg is None else whole.weight_kg / racks
-    device = Box(item.id, height, whole.it_power_kw / racks, weight)
-    space = Space(height, site.rack.whole_rack_limit_kw, None)
-    return _Racks(Filled(((1.0, device),)), racks * count, space, name, 0, product=True)
+class _Racks:
+    """The racks of a plan so far, numbered on."""
 
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.groups: list[RackGroup] = []
 
-def _numbered(racks: list[_Racks]) -> Iterator[RackGroup]:
-    first = 1
-    for group in racks:
-        boxes = group.content.boxes
-        weights = [box.weight_kg for _, box in boxes]
-        yield RackGroup(
-            first=first,
-            count=group.count,
-            rack_class=group.rack_class,
-            product=group.product,
-            height_ru=group.space.height_ru,
-            power_limit_kw=group.space.power_kw,
-            weight_limit_kg=group.space.weight_kg,
-            it_power_kw=sum(box.it_power_kw for _, box in boxes),
+    def space(self, name: RackClassName) -> Space:
+        space = figures.rack_space(self.inputs.problem, name)
+        assert space is not None
+        return space
+
+    def add(
+        self,
+        content: Filled,
+        count: int,
+        space: Space,
+        name: RackClassName,
+        pdus: int = 0,
+        *,
+        product: bool = False,
+    ) -> None:
+        """Add racks with the same content."""
+        weights = [box.weight_kg for _, box in content]
+        group = RackGroup(
+            first=1 + sum(group.count for group in self.groups),
+            count=count,
+            rack_class=name,
+            product=product,
+            height_ru=space.height_ru,
+            power_limit_kw=space.power_kw,
+            weight_limit_kg=space.weight_kg,
+            it_power_kw=sum(box.it_power_kw for _, box in content),
             weight_kg=None if None in weights else sum(weight or 0.0 for weight in weights),
-            pdus=group.pdus,
-            devices=tuple(
-                Device(
-                    sku=box.sku,
-                    position_ru=position,
-                    rack_units=box.rack_units,
-                    it_power_kw=box.it_power_kw,
-                    weight_kg=box.weight_kg,
-                )
-                for position, box in boxes
-            ),
+            pdus=pdus,
+            devices=tuple(Device(position_ru=at, **vars(box)) for at, box in content),
         )
-        first += group.count
+        self.groups.append(group)
+
+    def add_product(self, item: Item, count: int, name: RackClassName) -> None:
+        """Add racks that are products: one device that fills its own height."""
+        rack, whole = self.inputs.problem.site.rack, box(item, self.inputs)
+        assert item.consumes.racks is not None and rack is not None
+        racks = item.consumes.racks.value
+        height = whole.rack_units / racks if whole.rack_units else rack.height_ru
+        weight = None if whole.weight_kg is None else whole.weight_kg / racks
+        device = Box(item.id, height, whole.it_power_kw / racks, weight)
+        space = Space(height, rack.whole_rack_limit_kw, None)
+        self.add(((1.0, device),), racks * count, space, name, product=True)
 
 
 # Fabrics.

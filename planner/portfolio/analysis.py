@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,45 +120,6 @@ def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]
 
 # Sweeps
 
-_RANGE = re.compile(r"([-+0-9.eE]+)\s*([^:]*):([-+0-9.eE]+)\s*([^:]*):([-+0-9.eE]+)\s*(.*)\Z")
-
-
-def grid(vary: Sequence[str]) -> list[tuple[str, ...]]:
-    """The settings of every point of a grid.
-
-    Args:
-        vary: ``PATH=a,b,c`` or ``PATH=LOW:HIGH:STEP``, with units.
-
-    Raises:
-        InputError: one is neither.
-    """
-    axes = []
-    for text in vary:
-        path, equals, values = text.partition("=")
-        if not equals or not values:
-            fix = "write --vary budget.capex.total=100MUSD:200MUSD:20MUSD or a,b,c"
-            raise InputError(Finding("vary", f"'{text}' is no PATH=VALUES", fix=fix))
-        axes.append([f"{path}={value}" for value in _values(values)])
-    return list(itertools.product(*axes))
-
-
-def _values(text: str) -> list[str]:
-    match = _RANGE.match(text)
-    if match is None:
-        return [part.strip() for part in text.split(",")]
-    low, unit, high, step = float(match[1]), match[2] or match[4], float(match[3]), float(match[5])
-    if step <= 0 or high < low:
-        raise InputError(Finding("vary", f"'{text}' does not rise", fix="write LOW:HIGH:STEP"))
-    count = math.floor((high - low) / step + 1e-9) + 1
-    return [f"{low + n * step:.12g} {unit}".strip() for n in range(count)]
-
-
-class Point(NamedTuple):
-    """A point of a sweep with its plan, or why it has none."""
-
-    settings: tuple[str, ...]
-    plan: PortfolioPlan
-
 
 def sweep(
     path: Path,
@@ -169,25 +129,42 @@ def sweep(
     gap: float | None = None,
     time_limit_s: float | None = None,
     progress: Callable[[int, int], None] = lambda done, asked: None,
-) -> list[Point]:
-    """The plan of each point of a grid over any inputs of the problem file."""
-    points = grid(vary)
-    found = []
+) -> list[PortfolioPlan]:
+    """The plan of each point of a grid over any inputs of the problem file.
+
+    Args:
+        path: the problem file.
+        vary: ``PATH=a,b,c`` with units, each an axis of the grid.
+        settings: changes of all points.
+        gap: where to stop, as a share.
+        time_limit_s: how long to search for each plan.
+        progress: called with the numbers of plans done and of all.
+
+    Raises:
+        InputError: a setting is not of that form, or does not fit the file.
+    """
+    axes = []
+    for text in vary:
+        name, equals, values = text.partition("=")
+        if not equals or not values or ":" in values:
+            fix = "write --vary budget.capex.total=100MUSD,150MUSD,200MUSD"
+            raise InputError(Finding("vary", f"'{text}' is no PATH=a,b,c", fix=fix))
+        axes.append([f"{name}={value.strip()}" for value in values.split(",")])
+    points, found = list(itertools.product(*axes)), []
     for number, point in enumerate(points):
         instance = load(path, (*settings, *point))
-        found.append(Point(point, solve(instance, gap=gap, time_limit_s=time_limit_s)))
+        found.append(solve(instance, gap=gap, time_limit_s=time_limit_s))
         progress(number + 1, len(points))
     return found
 
 
-def sweep_csv(points: Sequence[Point]) -> bytes:
+def sweep_csv(plans: Sequence[PortfolioPlan], axes: int) -> bytes:
     """A sweep as CSV: the inputs varied, the figures, units of GPU systems and storage."""
-    plans = [point.plan for point in points]
     items = sorted({o.item for plan in plans for o in plan.orders if o.category in MAIN})
     values: dict[str, Sequence[Any]] = {}
-    for column, setting in enumerate(points[0].settings if points else ()):
-        settings = [point.settings[column].partition("=")[2] for point in points]
-        values[setting.partition("=")[0]] = settings
+    for column in range(-axes, 0):
+        settings = [plan.settings[column].partition("=") for plan in plans]
+        values[settings[0][0]] = [value for _, _, value in settings]
     for name in ("status", "value", "bound", "gap", "capex_usd", "tco_usd"):
         values[name] = [getattr(plan, name) for plan in plans]
     for sku in items:
@@ -195,11 +172,10 @@ def sweep_csv(points: Sequence[Point]) -> bytes:
     return csv_text(values).encode()
 
 
-def sweep_screen(points: Sequence[Point]) -> str:
+def sweep_screen(plans: Sequence[PortfolioPlan], axes: int) -> str:
     """A sweep as a table."""
-    plans = [point.plan for point in points]
     columns = (
-        words("scenario", (", ".join(point.settings) for point in points)),
+        words("scenario", (", ".join(plan.settings[-axes:]) for plan in plans)),
         words("status", (plan.status for plan in plans)),
         figures("value", (plan.value for plan in plans), 2),
         figures("capex MUSD", ((plan.capex_usd or 0.0) / 1e6 for plan in plans), 2),

@@ -26,6 +26,7 @@ from planner.case.job import Way
 from planner.case.model import Case, Companions
 from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError, did_you_mean
+from planner.files import contents
 from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
@@ -43,7 +44,6 @@ from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
 from planner.units import HOURS_PER_YEAR
-from planner.untrusted_files import contents
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

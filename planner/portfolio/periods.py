@@ -118,12 +118,6 @@ class Averaged:
         ((used, each),) = run.gpus.items()
         self._add({self._of_block(used): each, most: -step * self._length(used)}, None, 0.0)
 
-    @property
-    def late(self) -> list[Any]:
-        """Variables of purchases within a block, not at its start."""
-        periods = ((v, _split(name)[1]) for name, v in self.known.items() if kind_of(v) == "new")
-        return [variable for variable, period in periods if period not in self.starts]
-
     def values(self, found: Mapping[str, float]) -> dict[str, float]:
         """The values of the whole program's variables, sums spread evenly over their blocks."""
         return {

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from planner.case.figures import weights
 from planner.errors import Finding, InputError, VerificationError
+from planner.files import contents
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
@@ -32,7 +33,6 @@ from planner.portfolio.schema import (
     Use,
 )
 from planner.portfolio.search import Answer, search
-from planner.untrusted_files import contents
 from planner.version import __version__
 
 
@@ -375,26 +375,15 @@ class _Assembly:
     def _jobs(self, runs: list[JobRun]) -> Iterator[JobResult]:
         for number, job in enumerate(self.instance.portfolio.jobs):
             mine = [run for run in runs if run.job == job.name]
-            site = mine[0].site if mine else None
-            if not isinstance(job, TrainingJob):
-                note = "" if mine else "not placed: optional, and nothing is left for it"
-                starved = not mine
-                yield JobResult(
-                    job=job.name, kind="inference", site=site, starved=starved, note=note
-                )
-                continue
-            asked = job.tokens
+            asked = job.tokens if isinstance(job, TrainingJob) else None
             by = None if asked is None else asked.by or self.instance.portfolio.last_of(job)
             until = [run.tokens for run in mine if by is None or run.period <= by]
             starved, note = self._starved(number, mine)
+            work = [run.useful_pflops for run in mine if run.useful_pflops is not None]
             yield JobResult(
                 job=job.name,
-                kind="training",
-                site=site,
-                priority=job.priority,
-                weight=job.weight,
-                mean_useful_pflops=math.fsum(run.useful_pflops or 0.0 for run in mine)
-                / len(self.periods),
+                site=mine[0].site if mine else None,
+                mean_useful_pflops=math.fsum(work) / len(self.periods) if work else None,
                 tokens=until[-1] if until else None,
                 tokens_demand=None if asked is None else asked.count,
                 tokens_by=by,
@@ -407,6 +396,8 @@ class _Assembly:
         if not mine:
             return True, "not placed: optional, and others use what there is better"
         portfolio = self.instance.portfolio
+        if not isinstance(portfolio.jobs[number], TrainingJob):
+            return False, ""
         training = (c for c in self.instance.columns if isinstance(c, TrainingColumn))
         columns = {c.way.id: c for c in training if c.job == number}
         for run in mine:

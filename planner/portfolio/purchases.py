@@ -27,26 +27,6 @@ from planner.portfolio.schema import Use
 SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
 
 
-class Prefixed(Rows):
-    """Rows and variables of one site and period."""
-
-    def __init__(self, rows: Rows, prefix: str, suffix: str) -> None:
-        super().__init__(rows.problem)
-        self.prefix, self.suffix = prefix, suffix
-
-    def number(self, name: str, high: float | None = None) -> Expression:
-        """Add a variable from 0 on."""
-        return super().number(f"{self.prefix}{name}{self.suffix}", high)
-
-    def whole(self, name: str, high: float | None, low: float = 0.0) -> Expression:
-        """Add a variable in whole numbers."""
-        return super().whole(f"{self.prefix}{name}{self.suffix}", high, low)
-
-    def row(self, name: str, constraint: Any) -> None:
-        """Add a row."""
-        super().row(f"{self.prefix}{name}{self.suffix}", constraint)
-
-
 class Limit(NamedTuple):
     """A limit of the problem: ``used <= most``, or ``used >= most`` of a floor."""
 
@@ -66,15 +46,9 @@ class Limit(NamedTuple):
 
     def use(self, used: float) -> Use:
         """The limit with its use, as in a plan."""
-        period = None if self.period is None else self.period + 1
-        return Use(
-            name=self.name,
-            period=period,
-            site=self.site,
-            unit=self.unit,
-            used=used,
-            limit=self.most,
-        )
+        known = self._asdict() | {"period": None if self.period is None else self.period + 1}
+        fields = {name: known[name] for name in ("name", "period", "site", "unit")}
+        return Use(used=used, limit=self.most, **fields)
 
 
 class Purchases(Rows):
@@ -120,10 +94,7 @@ class Purchases(Rows):
         """X_p = owned - retired + bought until p; counts of the items that depend on them."""
         for offer in place.case.offers():
             sku, top = offer.id, float(place.tops[offer.id])
-            first, rule = (
-                self.instance.first_arrival(place, sku),
-                self.instance.rule(place, sku),
-            )
+            first, rule = self.instance.first_arrival(place, sku), self.instance.rule(place, sku)
             stays: Expression = float(place.owned.get(sku, 0))
             bought: list[Expression] = []
             for period in self.periods:
@@ -146,7 +117,7 @@ class Purchases(Rows):
                         self.row(f"none.{key}", units - top * some <= 0.0)
 
         for period in self.periods:
-            rows = Prefixed(self, f"{at}.", f"@{period}")
+            rows = Rows(self.problem, f"{at}.", f"@{period}")
             self.counts[at, period] = counts = Counts(rows, place.case, place.tops)
             counts.know({sku: self.units[at, sku, period] for sku in place.offers})
             for item in place.case.companions.items:

@@ -141,18 +141,14 @@ class Placed(Model):
     moves: Whole = 0
 
 
-class TrainingJob(Job):
+class TrainingJob(Placed, Job):
     """A training job beside others.
 
     Jobs of a lower ``priority`` number are served first; within a class work counts by ``weight``.
-    Floors hold in every period of the window. It may change site and GPU type ``moves`` times.
+    Floors hold in every period of the window.
     """
 
     kind: Literal["training"] = "training"
-    sites: tuple[Identifier, ...] | None = None
-    window: Window = Window.model_construct()
-    optional: bool = False
-    moves: Whole = 0
     priority: PositiveWhole = 1
     weight: Weight = 1.0
     tokens: TokenGoal | None = None
@@ -338,10 +334,7 @@ class JobResult(Record):
     """What a job gets over all periods, against what it asks."""
 
     job: str
-    kind: str
     site: str | None
-    priority: int = 1
-    weight: float = 1.0
     mean_useful_pflops: float | None = None
     tokens: float | None = None
     tokens_demand: float | None = None

@@ -51,10 +51,8 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES, FOR_A_START = 0.7, 0.2
-"""Shares of the time left for the bound by averaged periods, and for a start of it."""
-HUGE = 10_000
-"""From this number of whole numbers on it begins with purchases at the starts of blocks alone."""
+FOR_AVERAGES = 0.7
+"""Share of the time left for the bound by averaged periods."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -224,27 +222,40 @@ class Search:
             if worst < 1e-3 or now - before <= STALLED * abs(now):
                 break
             before = now
-        start: Mapping[str, float] = {}
-        if len(self.whole) > HUGE:
-            with self._fixed(dict.fromkeys(averaged.late, 0.0)):
-                start = self._ask(averaged.problem, gap=self.gap * 2.0, share=FOR_A_START).values
-        solved = self._ask(
-            averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES, start=start or None
-        )
+        gap = self.gap * (0.2 if money else 0.5)
+        solved = self._ask(averaged.problem, gap=gap, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
-        if solved.values:
-            values = averaged.values(solved.values)
-            with self._fixed({v: values[v.name] for v in self.skeleton}):
+        if not solved.values:
+            return
+        values = averaged.values(solved.values)
+        chosen = {v: values[v.name] for v in self.skeleton}
+        if money:
+            with self._fixed(chosen | self._idle(values)):
                 self._relaxed(RELAXED)
-                solved = self._solve_with_margin(least=least, share=FOR_COUNTS)
-            self._take(found, goal, solved.values, least=least)
+                few = self._solve_with_margin(least=least, share=FOR_COUNTS)
+                self._take(found, goal, few.values, least=least)
+        if found.gap > self.gap:
+            with self._fixed(chosen):
+                self._relaxed(RELAXED)
+                more = self._solve_with_margin(least=least, share=FOR_COUNTS, start=found.values)
+                self._take(found, goal, more.values, least=least)
 
-    def _solve_with_margin(self, *, least: bool, share: float) -> Solved:
+    def _idle(self, values: Mapping[str, float]) -> dict[Any, float]:
+        """No purchases of items of which a solution buys none at a site."""
+        bought: dict[tuple[int, str], float] = {}
+        for (at, sku, _), new in self.program.new.items():
+            bought[at, sku] = bought.get((at, sku), 0.0) + value_of(new, values)
+        items = self.program.new.items()
+        return {new: 0.0 for (at, sku, _), new in items if bought[at, sku] < 0.5}
+
+    def _solve_with_margin(
+        self, *, least: bool, share: float, start: Mapping[str, float] | None = None
+    ) -> Solved:
         """Solve the program with floors passed by a margin where money is least."""
         margin = MARGIN if least else 0.0
         self._fix_slack(margin, margin)
-        solved = self._ask(gap=self.gap * 0.6, share=share)
+        solved = self._ask(gap=self.gap * 0.6, share=share, start=start or None)
         self._fix_slack(0.0, 0.0)
         if solved.values:
             self._tighten(solved.values)

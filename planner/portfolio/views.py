@@ -70,13 +70,11 @@ def binds(use: Use) -> bool:
 
 
 def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
-    """Blocks of a plan; ``full`` adds all orders and units in place."""
+    """Blocks of a plan; ``full`` adds all orders."""
     found: list[Block] = [Heading(_title(plan)), Text(tuple(_answer(plan)))]
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]
     found += [_jobs(plan), _runs(plan), _periods(plan), _orders(plan, full=full), _limits(plan)]
-    if full:
-        found.append(_standing(plan))
     found.append(Text(plan.notes, "Notes", points=True))
     return found
 
@@ -125,10 +123,7 @@ def _jobs(plan: PortfolioPlan) -> Table:
     )
     columns = (
         words("job", (j.job for j in rows)),
-        words("kind", (j.kind for j in rows)),
         words("site", (j.site for j in rows)),
-        figures("priority", (j.priority for j in rows)),
-        figures("weight", (j.weight for j in rows), 1),
         figures("mean PFLOP/s", (j.mean_useful_pflops for j in rows), 1),
         words("tokens", asked),
     )
@@ -229,19 +224,6 @@ def _limits(plan: PortfolioPlan) -> Table:
     return Table("Binding limits", columns, most=12, rows="limits")
 
 
-def _standing(plan: PortfolioPlan) -> Table:
-    rows = plan.standing
-    columns = (
-        figures("period", (s.period for s in rows)),
-        words("site", (s.site for s in rows)),
-        words("item", (plan.models[s.item] for s in rows)),
-        figures("in service", (s.needed for s in rows)),
-        figures("held", (s.held for s in rows)),
-        figures("retired", (s.retired for s in rows)),
-    )
-    return Table("In place", columns, rows="lines")
-
-
 # Timeline and page
 
 
@@ -301,8 +283,6 @@ def workbook(
         totals[period] = _quote(book, plan, period)
     if totals:
         _summary(book, plan, totals)
-    if inside and plan.standing:
-        tables.add(book, "In place", [Heading("Units in place"), _standing(plan)])
     book.close()
 
 

@@ -18,8 +18,8 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
+from planner.files import contents, open_xlsx
 from planner.schema.bill import QuoteField
-from planner.untrusted_files import contents, open_xlsx
 
 Decimal = Literal["point", "comma"]
 

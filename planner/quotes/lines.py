@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from planner.files import NO_VALUE
 from planner.quotes.cells import (
     INCLUDED,
     NOTHING,
@@ -28,7 +29,6 @@ from planner.quotes.cells import (
     term_years,
 )
 from planner.schema.bill import LineKind, MatchedBy, QuoteField, QuoteLine, QuoteSum
-from planner.untrusted_files import NO_VALUE
 
 CENT = 0.011
 """Sums of rounded amounts may differ by a cent for each of them."""

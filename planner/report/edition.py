@@ -52,6 +52,11 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
     return plan if audience == "internal" else _redacted(plan, prices or PRICES[audience])
 
 
+def shows(needed: Prices, prices: Prices) -> bool:
+    """True if an edition with some prices shows a field that needs others."""
+    return _ORDER.index(needed) <= _ORDER.index(prices)
+
+
 @cache
 def visible(model: type[BaseModel]) -> Mapping[str, Prices]:
     """The fields of a part of a plan that may leave, with the prices each of them needs."""
@@ -80,7 +85,7 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
     marks = visible(type(model))
     return type(model)(**{
         name: _visible_value(getattr(model, name), prices)
-        if name in marks and _ORDER.index(marks[name]) <= _ORDER.index(prices)
+        if name in marks and shows(marks[name], prices)
         else _nothing(model, name)
         for name in type(model).model_fields
     })  # fmt: skip
@@ -207,14 +212,7 @@ class Entry(NamedTuple):
     parts: tuple[Line, ...]
 
 
-class BillSection(NamedTuple):
-    """One section of the bill of materials."""
-
-    section: Section
-    entries: tuple[Entry, ...]
-
-
-def bill_sections(plan: Plan) -> list[BillSection]:
+def bill_sections(plan: Plan) -> list[tuple[Section, list[Entry]]]:
     """The sections that have lines, numbered; components follow the bundle they belong to.
 
     A component whose bundle is not in the plan is a line of its own.
@@ -233,9 +231,7 @@ def bill_sections(plan: Plan) -> list[BillSection]:
         known = parts.get(_key(line, line.sku), ()) if line.parent is None else ()
         return Entry(next(number), line, tuple(known))
 
-    return [
-        BillSection(section, tuple(map(entry, lines))) for section, lines in own.items() if lines
-    ]
+    return [(section, list(map(entry, lines))) for section, lines in own.items() if lines]
 
 
 def _key(line: Line, sku: str) -> tuple[str, str, int]:
@@ -270,16 +266,6 @@ def bought_text(plan: Plan, *sections: str) -> str:
 def cooled_by_liquid(plan: Plan) -> bool:
     """True if some heat goes to liquid."""
     return any(line.liquid_share > 0 for line in own_lines(plan))
-
-
-def two_pues(plan: Plan) -> bool:
-    """True if heat to liquid has a PUE of its own."""
-    return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
-
-
-def subscribed(plan: Plan) -> bool:
-    """True if there are subscriptions."""
-    return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
 
 
 def over_time(plan: Plan) -> bool:

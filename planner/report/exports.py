@@ -17,15 +17,14 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from planner.atomic_files import whole
 from planner.currency import currency_of
 from planner.figures import STATED
+from planner.files import whole
 from planner.report.edition import (
     CORE_SECTIONS,
     PRICES,
@@ -35,6 +34,8 @@ from planner.report.edition import (
     for_audience,
     in_currency,
     list_price,
+    shows,
+    visible,
 )
 from planner.report.words import clean
 from planner.schema import Prices
@@ -81,19 +82,13 @@ def quoted(text: str) -> str:
 
 def cell(value: Any) -> str:
     """A value as a cell: numbers are read back the same, nothing, NaN and infinity are empty."""
-    if isinstance(value, float):
-        return float.__repr__(value) if math.isfinite(value) else ""
-    if isinstance(value, str):
-        return quoted(value)
-    if value is None:
-        return ""
-    if isinstance(value, tuple):
-        return quoted("; ".join(value))
-    if isinstance(value, bool) or type(value).__name__ == "bool":
+    if value is None or isinstance(value, str | tuple):
+        return quoted("; ".join(value) if isinstance(value, tuple) else value or "")
+    if type(value).__name__ in ("bool", "bool_"):
         return "true" if value else "false"
     if isinstance(value, Integral):
         return str(int(value))
-    return cell(float(value) if isinstance(value, Real) else str(value))
+    return repr(float(value)) if math.isfinite(value) else ""
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Iterable[Any]], *, mark: bool = True) -> bytes:
@@ -159,23 +154,15 @@ def write_files(
 COLUMNS = tuple(BillLine.model_fields)
 """The columns of the internal edition, in order."""
 
-_NET = frozenset(
-    ("currency", "unit_net", "extended_net", "support_per_year", "subscription_per_year")
-)
-_LIST = _NET | {"unit_list", "extended_list"}
-_SHOWN: Mapping[Prices, frozenset[str]] = {
-    "none": frozenset(),
-    "net": _NET,
-    "list+net": _LIST,
-    "discount": _LIST | {"discount"},
-    "all": MONEY_OF_LINES,
-}
-"""Columns of money by the prices that an edition shows."""
+
+def _hidden(money: frozenset[str], record: type[BillLine | BillTotals], prices: Prices) -> set[str]:
+    """The fields of money that an edition does not show."""
+    return {name for name in money if not shows(visible(record).get(name, "all"), prices)}
 
 
 def columns_of(prices: Prices) -> tuple[str, ...]:
     """The columns of an edition, in the order of the internal one."""
-    hidden = MONEY_OF_LINES - _SHOWN[prices]
+    hidden = _hidden(MONEY_OF_LINES, BillLine, prices)
     return tuple(name for name in COLUMNS if name not in hidden)
 
 
@@ -193,14 +180,13 @@ def bill_json(bill: Bill, prices: Prices | None = None) -> bytes:
     asked for.
     """
     shown = prices or PRICES[bill.audience]
-    lines = dict.fromkeys(MONEY_OF_LINES - _SHOWN[shown], True)
-    totals = dict.fromkeys(MONEY_OF_TOTALS - _SHOWN[shown], True)
-    hidden: dict[str, Any] = {
+    lines = dict.fromkeys(_hidden(MONEY_OF_LINES, BillLine, shown), True)
+    totals = dict.fromkeys(_hidden(MONEY_OF_TOTALS, BillTotals, shown), True)
+    hidden = {
         "lines": {"__all__": lines},
         "totals": {"sections": {"__all__": totals}, "grand": totals},
     }
-    hidden |= {"currency": True} if shown == "none" else {}
-    exclude = None if shown == "all" else hidden
+    exclude: Any = hidden | ({"currency": True} if shown == "none" else {})
     return (bill.model_dump_json(indent=2, exclude=exclude) + "\n").encode()
 
 
@@ -537,8 +523,7 @@ def carrying(plan: Plan, inputs: bytes | None) -> Plan:
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """A plan as a file holds it.
 
     ``inputs`` is the text of what it was made from, None where the file carries none that can be

@@ -44,16 +44,10 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
     if text.isascii() and text.isprintable() and (limit is None or len(text) <= limit):
         return text
     text = _FORBIDDEN.sub("", _LINE_BREAK.sub("\n", text).replace("\t", " "))
-    if limit is None or 2 * len(text) <= limit or _utf16_length(text) <= limit:
+    units = b"" if limit is None else text.encode("utf-16-le")
+    if limit is None or len(units) <= 2 * limit:
         return text
-    kept = text[: limit - len(_CUT)]
-    while _utf16_length(kept) > limit - len(_CUT):
-        kept = kept[: -max(1, (_utf16_length(kept) - limit + len(_CUT)) // 2)]
-    return kept + _CUT
-
-
-def _utf16_length(text: str) -> int:
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+    return units[: 2 * (limit - len(_CUT))].decode("utf-16-le", "ignore") + _CUT
 
 
 NETWORKS = {
@@ -122,13 +116,8 @@ def money(amount: float | None) -> str:
     return currency.short(amount)
 
 
-COUNTED = {
-    "systems": "system",
-    "units": "unit",
-    "racks": "rack",
-    "families": "family",
-    "types": "type",
-}
+_COUNTED = ("systems", "units", "racks", "types")
+"""Units that have a singular."""
 
 
 def quantity(value: float, unit: str) -> str:
@@ -143,7 +132,8 @@ def quantity(value: float, unit: str) -> str:
         return significant(value, unit)
     if unit == "kW" and value > MW_FROM_KW:
         return plain(value / 1000.0, "MW")
-    return plain(value, COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit))
+    one = value == 1 and unit in _COUNTED
+    return plain(value, unit.removesuffix("s") if one else currency_of(value).named(unit))
 
 
 def brief(value: float, unit: str) -> str:

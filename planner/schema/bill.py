@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.schema import Day, Identifier, Model, PositiveWhole, Record, Text
+from planner.schema import (
+    Day,
+    Discounted,
+    Identifier,
+    Listed,
+    Model,
+    Net,
+    PositiveWhole,
+    Record,
+    Text,
+)
 from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.plan import Section
 
@@ -126,7 +136,7 @@ def _column(text: str) -> Any:
 
 
 def _price(text: str) -> Any:
-    """A column that only editions with prices have."""
+    """A column of the internal edition, and of those that its mark names."""
     return Field(default=None, description=text)
 
 
@@ -149,14 +159,14 @@ class BillLine(Record):
     installed: int = _column("units that are there already")
     pack: int = _column("units in a pack")
     purchased: int = _column("units to buy: quantity and spares less installed, in packs")
-    currency: str | None = _price("of all money: that of the problem, USD by default")
-    unit_list: float | None = _price("list price")
-    discount: float | None = _price("share of the list price, from 0 to 1")
-    unit_net: float | None = _price("net price")
-    extended_list: float | None = _price("for what is purchased, to the cent")
-    extended_net: float | None = _price("for what is purchased, to the cent")
-    support_per_year: float | None = _price("for what is purchased")
-    subscription_per_year: float | None = _price("for what is purchased")
+    currency: Net[str | None] = _price("of all money: that of the problem, USD by default")
+    unit_list: Listed[float | None] = _price("list price")
+    discount: Discounted[float | None] = _price("share of the list price, from 0 to 1")
+    unit_net: Net[float | None] = _price("net price")
+    extended_list: Listed[float | None] = _price("for what is purchased, to the cent")
+    extended_net: Net[float | None] = _price("for what is purchased, to the cent")
+    support_per_year: Net[float | None] = _price("for what is purchased")
+    subscription_per_year: Net[float | None] = _price("for what is purchased")
     support_years: float | None = _price("years of the term for which support is paid")
     price_source: str | None = _price("of the list price")
     price_date: str | None = _price("of the list price")
@@ -189,10 +199,10 @@ class BillLine(Record):
 class BillTotals(Record):
     """Sums over the lines without a ``parent_line``; None where a line's figure is not known."""
 
-    extended_list: float | None = None
-    extended_net: float | None = None
-    support_per_year: float | None = None
-    subscription_per_year: float | None = None
+    extended_list: Listed[float | None] = None
+    extended_net: Net[float | None] = None
+    support_per_year: Net[float | None] = None
+    subscription_per_year: Net[float | None] = None
     it_power_kw: float | None
     heat_btu_per_h: float | None
     rack_units: float | None

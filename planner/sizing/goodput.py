@@ -146,44 +146,12 @@ def best_interval_s(stall_s: float, mtti_s: float, low_s: float, high_s: float) 
     return min(max(exact_period_s(stall_s, mtti_s), low_s), high_s)
 
 
-# Goodput.
+# Goodput, and the shares of wall-clock time lost by cause.
 
-
-@dataclass(frozen=True)
-class GoodputLoss:
-    """Shares of wall-clock time lost, by cause; their sum is 1 - goodput.
-
-    stall: GPUs stopped while a checkpoint is captured (or slowed while it drains).
-    rework: progress since the last capture, computed again.
-    drain: progress lost because the newest checkpoint had not reached storage yet.
-    restart: detecting the failure, replacing the system and starting again.
-    restore: reading the checkpoint back.
-    waiting: for repairs, while fewer spares stand by than units are out.
-    """
-
-    stall: float
-    rework: float
-    drain: float
-    restart: float
-    restore: float
-    waiting: float = 0.0
-
-    @property
-    def total(self) -> float:
-        """Sum of the shares, 1 - goodput."""
-        parts = (self.stall, self.rework, self.drain, self.restart, self.restore, self.waiting)
-        return math.fsum(parts)
-
-    @classmethod
-    def from_logs(cls, logs: list[float]) -> GoodputLoss:
-        """1 - goodput in proportion to the logarithms of goodput's factors, by cause in order."""
-        whole = math.fsum(logs)
-        loss_per_log = math.expm1(whole) / whole if whole else 1.0
-        return cls(*(abs(log * loss_per_log) for log in logs))
-
-
-STOPPED = GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
-"""The loss where stalls fill the interval."""
+CAUSES = ("stall", "rework", "drain", "restart", "restore", "waiting")
+"""Causes of lost time: GPUs stopped, or slowed by a drain; progress since the last capture computed
+again; progress lost as the newest checkpoint was not safe yet; detecting a failure, replacing the
+unit and starting again; reading the checkpoint back; more units in repair than spares."""
 
 
 # Two levels of checkpoints: frequent ones to local drives or peers (NVMe of the GPU systems), every
@@ -342,25 +310,25 @@ def _log_goodput(levels: Levels) -> float:
     )
 
 
-def goodput_loss(levels: Levels, waiting: float = 0.0) -> GoodputLoss:
-    """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
+def goodput_loss(levels: Levels, waiting: float = 0.0) -> dict[str, float]:
+    """1 - goodput by cause, in proportion to the logarithm of each one's factor on goodput.
 
     The times of causes are added in the order rework, drains, restarts, restore: the parts depend
     on that order, their sum does not. ``waiting``: share of time waited for repairs.
     """
     if levels.stopped_share >= 1:
-        return STOPPED
+        return dict.fromkeys(CAUSES, 0.0) | {"stall": 1.0}
     swapped = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
-    free = replace(swapped, swap_s=0.0)
-    at_once = replace(free, local_restart_s=0.0)
+    at_once = replace(swapped, swap_s=0.0, local_restart_s=0.0)
     safe = replace(at_once, local_drain_s=0.0, drain_s=0.0)
-    steps = [_log_goodput(each) for each in (safe, at_once)]
     started = replace(swapped, restart_s=levels.restart_s)
     read = replace(started, restore_s=levels.restore_s)
-    steps += [_log_goodput(each) for each in (started, read)]
-    parts = [math.log1p(-levels.stopped_share), steps[0]]
-    parts += [after - before for before, after in itertools.pairwise(steps)]
-    return GoodputLoss.from_logs([*parts, math.log1p(-waiting)])
+    steps = [0.0, *map(_log_goodput, (safe, at_once, started, read))]
+    parts = [after - before for before, after in itertools.pairwise(steps)]
+    logs = [math.log1p(-levels.stopped_share), *parts, math.log1p(-waiting)]
+    whole = math.fsum(logs)
+    loss_per_log = math.expm1(whole) / whole if whole else 1.0
+    return {cause: abs(log * loss_per_log) for cause, log in zip(CAUSES, logs, strict=True)}
 
 
 # The factors. Their arguments are shares of the MTTI: ``interval``, ``restart`` and ``lag`` are the
@@ -438,10 +406,15 @@ def waiting(spares: int, load: float) -> float:
     return blocked
 
 
-def waiting_odds(spares: int, load: float) -> float:
-    """Time a job waits for repairs over the time it does not."""
+def waiting_odds(spares: int, load: float, racks: float = 1.0) -> float:
+    """Time a job waits for repairs over the time it does not.
+
+    Args:
+        racks: racks in use with that load and spares of their own each, of which the job needs all.
+            An upper bound then, close up to 0.02, as repairs go on while it waits.
+    """
     blocked = waiting(spares, load)
-    return blocked / (1.0 - blocked)
+    return racks * blocked / (1.0 - blocked)
 
 
 @lru_cache(maxsize=256)
@@ -452,21 +425,6 @@ def most_spares(load: float, waiting: float) -> int:
         spares += 1
         blocked = load * blocked / (spares + 1 + load * blocked)
     return spares
-
-
-def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
-    """Upper bound of the share of time in which some rack has fewer units than the job needs.
-
-    The spares of a rack take the place of units of that rack alone, and the job needs all racks.
-    Repairs go on while it waits, so it is no exact share; it is close up to 0.02.
-
-    Args:
-        racks: racks in use, in parts of one where the last is not full.
-        spares_each: units of each rack that stand by.
-        load_each: `repair_load` of the GPUs in use of one rack.
-    """
-    odds = racks * waiting_odds(spares_each, load_each)
-    return odds / (1.0 + odds)
 
 
 class Restarts(NamedTuple):

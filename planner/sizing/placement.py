@@ -56,10 +56,8 @@ class RackUse(NamedTuple):
         return -(-units // self.per_rack) * self.racks_each
 
 
-class Filled(NamedTuple):
-    """A rack's content from the bottom up: the position of each device's lowest unit, from 1.0."""
-
-    boxes: tuple[tuple[float, Box], ...]
+Filled = tuple[tuple[float, Box], ...]
+"""A rack's content from the bottom up: the position of each device's lowest unit, from 1.0."""
 
 
 def _filled(boxes: Mapping[Box, int]) -> Filled:
@@ -69,7 +67,7 @@ def _filled(boxes: Mapping[Box, int]) -> Filled:
         for _ in range(boxes[box]):
             placed.append((position_ru, box))
             position_ru += box.rack_units
-    return Filled(tuple(placed))
+    return tuple(placed)
 
 
 def _bottom_first(box: Box) -> tuple[float, float, str, float]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from planner import units
 from planner.errors import Finding, InputError
-from planner.untrusted_files import contents, in_words, json_of, open_xlsx
+from planner.files import contents, in_words, json_of, open_xlsx
 
 Numbers = NDArray[np.float64]
 Cells: TypeAlias = "pd.Series[Any]"

@@ -17,8 +17,8 @@ import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
+from planner.files import regular
 from planner.telemetry.tables import EMPTY, Cells, Numbers, names_line, read_table, read_times
-from planner.untrusted_files import regular
 
 ReadAs = Literal["rate", "bytes", "counter"]
 """Bandwidth, bytes moved in each sample, or bytes moved since some time before."""

@@ -1,7 +1,10 @@
-"""The plan recomputed by own arithmetic from the problem and the catalogs, field by field.
+"""The plan recomputed by own arithmetic from the problem and the catalogs.
 
-Shares no code with the optimiser, the case, the sizing or the assembly of plans. Each module
-computes figures from others of the plan, under the plan's names; `Findings.expect` compares.
+Decisions are read from the plan: counts of GPU systems and storage, operation of the job, trees
+of fabrics, places in racks. Everything that decides follows from them once more: lines, totals,
+figures of the job, limits, money. Shares no code with the optimiser, the case, the sizing or the
+assembly of plans. Texts and figures that decide nothing are compared by assembling the plan again
+(`planner.analysis.verification`).
 """
 
 from __future__ import annotations
@@ -9,48 +12,33 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.verifier.basis import DECIDED, Basis, Either, Findings, Recheck, unit_faults
+from planner.verifier.basis import DECIDED, Basis, Findings, Near
+from planner.verifier.basis import unit_faults as unit_faults
 from planner.verifier.bill import build_bill, check_lines, check_totals
-from planner.verifier.fabric import choose_fabric, shared_plug
+from planner.verifier.fabric import choose_fabric, plug_of
 from planner.verifier.hall import check_racks
-from planner.verifier.job import Run, check_job, check_ways, choose_option
+from planner.verifier.job import Run, check_job, choose_ways
 from planner.verifier.limits import Reached, check_limits, check_objective, given
-from planner.verifier.physics import measured_rate, peak_tflops
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
-
-__all__ = [
-    "Recheck",
-    "confirms",
-    "excluded",
-    "faults",
-    "origin_faults",
-    "passed",
-    "recheck",
-    "total_faults",
-    "unit_faults",
-    "verify",
-]
 
 SUMMED = 1e-7
 """Relative difference of a sum over lines and one over units."""
 UNWANTED = ("excluded", "bulk storage", "not among", "vendor", "lifecycle", "no price")
 """Beginnings of reasons to leave an item out that problem or price book alone can give."""
+BROKEN = AssertionError, TypeError, AttributeError, ArithmeticError, ValueError, LookupError
+"""Errors of a plan with missing or impossible parts."""
 
 
 def verify(inputs: Inputs, plan: Plan) -> None:
     """Recompute a plan and refuse it where anything differs.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        plan: the plan as it would be handed out.
 
     Raises:
         VerificationError: a figure is wrong, a limit is broken or missing.
@@ -74,31 +62,21 @@ def confirms(inputs: Inputs, plan: Plan) -> bool:
 
 
 def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
-    """Broken limits on supplies of a plan that was confirmed under looser ones.
-
-    Args:
-        inputs: a problem that differs from the plan's own in these limits alone.
-        plan: the plan, whose figures are confirmed.
-    """
+    """Broken limits on supplies of a plan that was confirmed under looser ones."""
     values = {report.name: report.value for report in plan.limits}
     supplies = given(inputs.problem, "supply")
-    reached = (Reached(row.name, values.get(row.name), limit) for row, limit in supplies)
+    reached = (Reached(row.name, values.get(row.name, math.nan), limit) for row, limit in supplies)
     return tuple(f"{each.name}: broken limit: {each.text}" for each in reached if not each.holds)
 
 
 def total_faults(plan: Plan, searched: Mapping[str, float]) -> tuple[str, ...]:
-    """Totals of a plan that are not the sums that the search compared plans by.
-
-    Args:
-        plan: the plan, whose figures are confirmed.
-        searched: the sums by the name of the total; a total that is not known is left out.
-    """
-    stated = {name: getattr(plan.totals, name, None) for name in searched}
-    return tuple(
-        f"totals.{name}: plan says {own:.12g}, the search counted {searched[name]:.12g}"
-        for name, own in stated.items()
-        if own is not None and not math.isclose(own, searched[name], rel_tol=SUMMED, abs_tol=SUMMED)
-    )
+    """Known totals of a plan that are not the sums, by name, that the search compared plans by."""
+    found = Findings()
+    for name, own in searched.items():
+        if getattr(plan.totals, name, None) is not None:
+            near = Near(own, SUMMED * max(1.0, abs(own)))
+            found.expect(f"totals.{name}", getattr(plan.totals, name), near)
+    return found.disagreements
 
 
 def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -112,17 +90,11 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         "overrides": inputs.overrides,
     }
     found.expect("provenance", plan.provenance, own)
-    return tuple(found.disagreements)
+    return found.disagreements
 
 
-def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
-    """Recompute a plan that may break limits or be wrong anywhere, as an edited one.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        plan: the plan, right or wrong.
-        drawn: whether it has its racks and cables.
-    """
+def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Findings:
+    """Recompute a plan that may be wrong anywhere; one not ``drawn`` has no racks and cables."""
     found, basis = Findings(), Basis.of(inputs)
     try:
         if plan.status in ("optimal", "feasible"):
@@ -131,37 +103,11 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
             empty = not plan.lines and not plan.jobs and plan.totals is None
             text = f"lines: a plan that is {plan.status} has none"
             found.require(empty and plan.objective.value is None, text)
-        _check_site(found, basis, plan)
         if drawn:
             _check_searched(found, basis, plan)
-    except (
-        AssertionError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        ValueError,
-        LookupError,
-    ) as error:
+    except BROKEN as error:
         found.require(False, f"the plan: parts are missing or wrong, not computed ({error!r})")
-    return Recheck(tuple(found.disagreements), tuple(found.breaches))
-
-
-def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
-    """Compare site and term as the workbook computes with them."""
-    problem, site, term = basis.problem, basis.problem.site, basis.problem.term
-    share = problem.storage.delivered_fraction
-    own: dict[str, Any] = {
-        "pue": site.pue_air,
-        "pue_liquid": site.pue_liquid,
-        "fill_limit": problem.storage.fill_limit,
-        "delivered_fraction_read": share.read,
-        "delivered_fraction_write": share.write,
-    }
-    of_term = ("years", "electricity_usd_per_kwh", "colocation_usd_per_kw_month", "discount_rate")
-    own |= {name: getattr(term, name, Either((None, 0.0))) for name in of_term}
-    own["energy_basis"] = getattr(term, "energy_basis", "maximum")
-    found.expect("site", plan.site, own)
-    found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
+    return found
 
 
 def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> None:
@@ -172,15 +118,13 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
             owned = basis.sale(basis.items[line.sku]).owned
             idle = f"lines.{line.sku}.idle: {line.idle} of {owned} owned idle, yet units are bought"
             found.require(not line.idle or line.idle <= line.quantity <= owned, idle)
-    found.require(len(plan.jobs) == 1, f"jobs: plan says {len(plan.jobs)}, expected one")
-    basis, (j,) = choose_fabric(found, basis, plan), plan.jobs
+    (j,) = plan.jobs
+    basis = choose_fabric(found, basis, plan)
     _check_allowed(found, basis, plan, counts)
     _check_decisions(found, basis, counts, j)
     if found.disagreements:
         return
-    options = basis.job.options
-    basis = choose_option(found, basis, j)
-    check_ways(found, basis, j, options)
+    basis = choose_ways(found, basis, j)
     cluster = {s: n for s, n in counts.items() if basis.items[s].category in DECIDED and n}
     bill, run = build_bill(found, basis, cluster, plan), Run(basis, cluster, j)
     check_lines(found, basis, plan, bill)
@@ -198,32 +142,23 @@ def _check_decisions(found: Findings, basis: Basis, counts: Mapping[str, int], j
     used = used if len(types) > 1 or used else {j.gpu_type: j.systems_used}
     families = sorted({basis.items[sku].family or sku for sku in basis.flash(counts)})
     modes = ("async", "sync") if checkpoint.mode == "open" else (checkpoint.mode,)
+    wired = len(types) == 1 or not basis.network.compute or plug_of(basis, *types) is not None
     local, asked = j.local, checkpoint.local
-    wired = len(types) == 1 or not basis.network.compute or shared_plug(basis, types) is not None
-    for name, stated, own in (
-        ("systems_by_type", sorted(used), types),
-        ("systems_used, systems_by_type", j.systems_used, sum(used.values())),
-        ("gpu_type: in use", j.gpu_type in types, True),
-        ("gpu_types: in one compute fabric", wired, True),
-        ("storage_families", sorted(j.storage_families), families),
-        ("storage_family: in storage_families", j.storage_family in families, True),
-        ("mode: asked for", j.mode in modes, True),
-    ):
-        found.expect(f"jobs.{name}", stated, own)
-    for sku in types:
-        there = counts[sku] if basis.items[sku].category == "gpu_system" else 0
-        text = f"jobs.systems_used: plan says {used.get(sku)} of {there} {sku}"
-        found.require(1 <= used.get(sku, 0) <= there, text)
-    few = len(families) <= basis.problem.storage.max_families
-    found.require(few, f"jobs.storage_families: {len(families)} serve the job")
-    use = "no" if asked is None else asked.use
-    if use != "open":
-        found.expect("jobs.local: used", local is not None, use == "yes")
-    if local is not None:
-        found.require(j.mode == "async", "jobs.mode: a local level needs async")
-        allowed = asked.every if asked else ()
-        text = f"jobs.local.every: {local.every!r} is not in {list(allowed)}"
-        found.require(local.every in allowed, text)
+    use, levels = ("no", ()) if asked is None else (asked.use, asked.every)
+    systems = {sku: n for sku, n in counts.items() if basis.items[sku].category == "gpu_system"}
+    for name, holds in {
+        "systems_used, systems_by_type": j.systems_used == sum(used.values()),
+        "systems_by_type, gpu_types": sorted(used) == types and j.gpu_type in types,
+        "systems_used: in place": all(1 <= used[s] <= systems.get(s, 0) for s in used),
+        "gpu_types: in one compute fabric": wired,
+        "storage_families": sorted(j.storage_families) == families,
+        "storage_family": j.storage_family in families,
+        "storage_families: allowed": len(families) <= basis.problem.storage.max_families,
+        "mode: asked for": j.mode in modes,
+        "local: used": use == "open" or (local is not None) == (use == "yes"),
+        "local: every, async": local is None or (local.every in levels and j.mode == "async"),
+    }.items():
+        found.require(holds, f"jobs.{name}: not as the problem and the lines have it")
 
 
 # Items that may be bought.
@@ -236,10 +171,9 @@ def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
         item = basis.items[sku]
         if count:
             reason = excluded(basis, item, basis.bought(item, count))
-            if item.sizes is not None:
-                low, high = item.sizes.rows[0].units, item.sizes.rows[-1].units
-                outside = f"sizes go from {low} to {high} units"
-                reason = reason or (None if low <= count <= high else outside)
+            rows = item.sizes.rows if item.sizes is not None else ()
+            if rows and not rows[0].units <= count <= rows[-1].units:
+                reason = f"sizes go from {rows[0].units} to {rows[-1].units} units"
             reason = reason or ("listed as not considered" if sku in left_out else None)
             found.require(reason is None, f"lines.{sku}: {reason}")
 
@@ -254,25 +188,9 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
             if reason is not None:
                 found.require(sku in left_out, f"not_considered: {sku} is missing, {reason}")
                 continue
-            stated = left_out.get(sku, UNWANTED[0])
-            real = not stated.startswith(UNWANTED)
-            if stated.startswith("not known"):
-                real = None in _facts(basis, item)
+            real = not left_out.get(sku, UNWANTED[0]).startswith(UNWANTED)
             once = (sku in searched) != (sku in left_out and real)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
-
-
-def _facts(basis: Basis, item: Item) -> list[Any]:
-    """Figures of an item that the search may need."""
-    facts: list[Any] = [basis.rated_kw(item), basis.stated(item, "rack_units")]
-    if item.category == "storage":
-        read, write = item.provides.read, item.provides.write
-        return [*facts, item.sizes or (read and (item.is_bulk or write)), item.provides.usable]
-    local, job = item.local, basis.job
-    rate = measured_rate if job.training.model else lambda item, _, at: peak_tflops(item, at)
-    facts += [rate(item, job, precision) for precision in job.training.precisions]
-    facts += [item.ports.compute] if basis.problem.network.compute else []
-    return [*facts, item.provides.gpus, local.host_copy, local.write, local.capacity]
 
 
 def excluded(basis: Basis, item: Item, bought: int) -> str | None:
@@ -284,15 +202,14 @@ def excluded(basis: Basis, item: Item, bought: int) -> str | None:
     named = named and (consider.vendors is None or item.vendor in consider.vendors)
     clusters = [family.cluster for family in basis.inputs.families if family.cluster]
     part = any(part.item == item.id for cluster in clusters for part in cluster.parts)
+    old = decided and bought > 0 and item.lifecycle not in consider.lifecycle
     reasons = {
         "a component is not bought alone": item.category == "component",
         "excluded by the problem": basis.rule(item.id).exclude,
         "no data set is on the bulk tier": item.is_bulk and not problem.job.in_bulk,
         f"vendor {item.vendor} is forbidden": item.vendor in problem.policy.forbid_vendors,
         "not to be considered": decided and not named,
-        f"lifecycle is {item.lifecycle}": decided
-        and bought > 0
-        and item.lifecycle not in consider.lifecycle,
+        f"lifecycle is {item.lifecycle}": old,
         "no price": bought > 0 and not part and item.id not in basis.inputs.prices,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)

@@ -1,8 +1,6 @@
-"""Problem, catalogs and prices as the verifier reads them: figures of one unit, and comparison.
+"""Problem, catalogs and prices as the verifier reads them: figures of one unit, terms of buying.
 
-Of every line of a plan the catalog entry and the price are read as text once more, by a parser of
-a few lines. Text in any other than the usual form (`key: {value: 14.3 kW, ...}`) is
-left out.
+`unit_faults` reads the quantities of a plan's files once more, by a parser of a few lines.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel
 
 from planner import shipped
-from planner.currency import Currency
-from planner.figures import ITEM_UNITS, STATED
+from planner.figures import ITEM_UNITS
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.plan import Plan
@@ -32,46 +29,16 @@ if TYPE_CHECKING:
 
 RELATIVE = 1e-9
 """Above the noise of summing floats in another order, below any real difference."""
-NEARLY_ZERO = 1e-12
-QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?) ?([A-Za-z%][A-Za-z/%]*)?$")
-ENTRY = re.compile(r"  (?:- id: )?([a-z0-9_]+):?\s*$")
-"""First line of an item in a catalog or a price book."""
-FIGURE = re.compile(r'^( {4,})([a-z0-9_]+):(?: (?:\{value: )?"?([^,{}"#]+))?')
-COUNTED = ("%", "k", "M", "B", "T")
-"""Units of plain numbers."""
-ALIASES = {"local.copy": "local.host_copy"}
-UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
-    GB/s 1 TB/s 1e3 MB/s 1e-3 GB 1 TB 1e3 PB 1e6 MB 1e-3 GiB 1.073741824 TiB 1099.511627776
-    s 1 ms 1e-3 min 60 h 3600 day 86400 days 86400 week 604800 weeks 604800
-    USD 1 kUSD 1e3 MUSD 1e6 BUSD 1e9 RU 1 U 1 kg 1 t 1e3 lb 0.45359237
-    m 1 cm 1e-2 mm 1e-3 ft 0.3048 TFLOP/s 1 PFLOP/s 1e3 Gb/s 1 Tb/s 1e3 TB/day 1 PB/day 1e3 % 0.01
-    k 1e3 M 1e6 B 1e9 T 1e12"""
-BASE = {u: float(factor) for u, factor in zip(UNITS.split()[::2], UNITS.split()[1::2], strict=True)}
-"""Each unit in a base unit of its kind."""
-ENDS = {
-    "s": "s",
-    "kw": "kW",
-    "gb": "GB",
-    "tb": "TB",
-    "ru": "RU",
-    "kg": "kg",
-    "m": "m",
-    "usd": "USD",
-}
-"""Unit of a field of the problem by the end of its name."""
 DECIDED = ("gpu_system", "storage")
 """Categories whose counts a plan decides; all other counts follow."""
-DRAWLESS = ("cable", "rack", "pdu", "software", "service")
-
-
-class Either(tuple[Any, ...]):
-    """Values of which each is right."""
-
-    __slots__ = ()
-
-
-NONE = Either((None, 0, False, "", (), {}))
-"""Values of a figure that is not there."""
+DRAWLESS = {"cable", "rack", "pdu", "software", "service"}
+OF_UNIT: dict[str, tuple[set[str], Callable[[Item], Any]]] = {
+    "it_power_kw": (DRAWLESS, lambda part: part.consumes.it_power),
+    "typical_kw": (DRAWLESS, lambda part: part.consumes.typical_power or part.consumes.it_power),
+    "rack_units": (DRAWLESS | {"transceiver"}, lambda part: part.consumes.rack_units),
+    "weight_kg": (DRAWLESS - {"rack", "pdu"} | {"transceiver"}, lambda part: part.consumes.weight),
+}
+"""Categories without a figure, and its entry in a catalog."""
 
 
 class Near(NamedTuple):
@@ -81,80 +48,54 @@ class Near(NamedTuple):
     noise: float
 
 
-class Recheck(NamedTuple):
-    """Wrong figures, and broken limits as (name, text)."""
+class Findings:
+    """Differences of a plan from its recomputation, and broken limits as (name, text)."""
 
-    disagreements: tuple[str, ...]
-    breaches: tuple[tuple[str, str], ...]
+    def __init__(self) -> None:
+        self.disagreements: tuple[str, ...] = ()
+        self.breaches: tuple[tuple[str, str], ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every finding as one text."""
         return (*self.disagreements, *(f"{name}: {text}" for name, text in self.breaches))
 
-
-class Findings:
-    """Every difference and every broken limit of one plan."""
-
-    def __init__(self) -> None:
-        self.disagreements: list[str] = []
-        self.breaches: list[tuple[str, str]] = []
-
     def require(self, holds: bool, text: str) -> bool:
         """Add a difference unless ``holds``."""
-        if not holds:
-            self.disagreements.append(text)
+        self.disagreements += () if holds else (text,)
         return holds
 
-    def breach(self, name: str, text: str) -> None:
-        """Add a broken limit."""
-        self.breaches.append((name, text))
-
     def expect(self, path: str, stated: Any, own: Any) -> None:
-        """Compare a value of the plan with its recomputation.
-
-        ``own`` may be a mapping: of fields of a record, or of the keys of a mapping.
-        """
-        if isinstance(own, dict) and stated is not None:
-            if isinstance(stated, dict) and stated.keys() != own.keys():
-                text = f"plan says {sorted(stated)}, recomputed {sorted(own)}"
-                self.disagreements.append(f"{path}: {text}")
-                return
-            values = stated if isinstance(stated, dict) else vars(stated)
+        """Compare a value of the plan, or fields of a record, with the recomputation."""
+        if isinstance(own, dict) and isinstance(stated, BaseModel):
             for name, value in own.items():
-                self.expect(f"{path}.{name}", values[name], value)
+                self.expect(f"{path}.{name}", getattr(stated, name), value)
         elif not agrees(stated, own):
-            self.disagreements.append(f"{path}: plan says {write(stated)}, recomputed {write(own)}")
+            self.require(False, f"{path}: plan says {write(stated)}, recomputed {write(own)}")
 
-    def at_most(self, path: str, stated: float, most: float | None) -> None:
+    def at_most(self, path: str, stated: float, most: float) -> None:
         """Require that a value is at most another one, within ``RELATIVE``."""
-        if most is not None and not stated <= most + RELATIVE * max(abs(stated), abs(most)):
-            text = f"plan says {write(stated)}, at most {write(most)} possible"
-            self.disagreements.append(f"{path}: {text}")
+        text = f"{path}: plan says {write(stated)}, at most {write(most)} possible"
+        self.require(stated <= most + RELATIVE * max(abs(stated), abs(most)), text)
 
 
 def agrees(stated: Any, own: Any) -> bool:
     """True if two values are the same; an unknown figure (None) equals an unknown one only."""
-    if isinstance(own, Either):
-        return any(agrees(stated, each) for each in own)
     if isinstance(own, Near):
-        near = isinstance(stated, float | int) and abs(stated - own.value) <= own.noise
-        return near or agrees(stated, own.value)
-    if isinstance(stated, float | int) and isinstance(own, float | int):
-        if isinstance(stated, int) and isinstance(own, int):
-            return stated == own
-        return math.isclose(stated, own, rel_tol=RELATIVE, abs_tol=NEARLY_ZERO)
+        noise = own.noise + RELATIVE * abs(own.value)
+        return stated is not None and abs(stated - own.value) <= noise
+    if isinstance(stated, float) or isinstance(own, float):
+        if not isinstance(stated, float | int) or not isinstance(own, float | int):
+            return False
+        return math.isclose(stated, own, rel_tol=RELATIVE, abs_tol=1e-12)
     return bool(stated == own)
 
 
 def write(value: Any) -> str:
     """A value as messages show it."""
-    if isinstance(value, Either):
-        return "nothing" if value is NONE else " or ".join(map(write, value))
-    if isinstance(value, Near):
-        return write(value.value)
     if value is None:
         return "not known"
+    value = value.value if isinstance(value, Near) else value
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
@@ -177,11 +118,6 @@ def total(parts: Iterable[float | None]) -> float | None:
     """A sum, None where a part is not known."""
     found = list(parts)
     return None if None in found else sum(each for each in found if each is not None)
-
-
-def cent_usd(money: Currency) -> float:
-    """The smallest amount of a currency, USD."""
-    return money.usd / float(10**money.decimals)
 
 
 def present_years(start: float, end: float, rate: float) -> float:
@@ -255,18 +191,20 @@ class Basis:
 
     # Power, heat, size of one unit.
 
-    def of_unit(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
-        """A figure of one unit; of a bundle the sum over its components."""
-        if not item.components:
-            return own(item)
-        parts = ((self.of_unit(self.items[c.id], own), c.quantity) for c in item.components)
-        return total(times(each, quantity) for each, quantity in parts)
+    def parts(self, item: Item) -> list[tuple[Item, int]]:
+        """Components of a bundle with their numbers, or the item itself."""
+        return [(self.items[c.id], c.quantity) for c in item.components] or [(item, 1)]
+
+    def of_unit(self, item: Item, figure: str) -> float | None:
+        """A figure of the table ``OF_UNIT``: of a bundle the sum over its components."""
+        none_of, known = OF_UNIT[figure]
+        if item.category in none_of:
+            return 0.0
+        return total(times(value(known(part)), n) for part, n in self.parts(item))
 
     def rated_kw(self, item: Item) -> float | None:
         """Maximum draw of one unit at full power, kW; None if not known."""
-        if item.category in DRAWLESS:
-            return 0.0
-        return self.of_unit(item, lambda part: value(part.consumes.it_power))
+        return self.of_unit(item, "it_power_kw")
 
     def draw_kw(self, item: Item) -> float | None:
         """Draw of one unit at its set point, kW; None if not known."""
@@ -274,51 +212,25 @@ class Basis:
 
     def typical_kw(self, item: Item) -> float | None:
         """Typical draw of one unit, kW; the maximum where no typical one is known."""
-        if item.category in DRAWLESS:
-            return 0.0
-
-        def own(part: Item) -> float | None:
-            typical: float | None = value(part.consumes.typical_power or part.consumes.it_power)
-            return typical
-
-        typical, most = self.of_unit(item, own), self.draw_kw(item)
+        typical, most = self.of_unit(item, "typical_kw"), self.draw_kw(item)
         if item.id in self.power_share and typical is not None and most is not None:
             return min(typical, most)
         return typical
 
+    def liquid_kw(self, item: Item) -> float:
+        """Heat of one unit to liquid at full power, kW; 0 where its draw is not known."""
+        parts = [(part.consumes, n) for part, n in self.parts(item)] if self.rated_kw(item) else []
+        drawn = ((value(p.liquid_share) or 0.0, n * value(p.it_power)) for p, n in parts)
+        return math.fsum(share * kw for share, kw in drawn)
+
     def liquid_share(self, item: Item) -> float:
         """Share of a unit's heat that goes to liquid, by its components' draw."""
-        if not self.rated_kw(item):
-            return 0.0
-        if not item.components:
-            return value(item.consumes.liquid_share) or 0.0
-        parts = [(self.items[c.id], c.quantity) for c in item.components]
-        draws = [quantity * (self.rated_kw(part) or 0.0) for part, quantity in parts]
-        each = zip(parts, draws, strict=True)
-        return sum(self.liquid_share(part) * kw for (part, _), kw in each) / sum(draws)
+        return self.liquid_kw(item) / (self.rated_kw(item) or 1.0)
 
     def pue(self, item: Item) -> float:
         """Facility power per IT power of a unit, by where its heat goes."""
         liquid, site = self.liquid_share(item), self.problem.site
         return liquid * site.pue_liquid + (1 - liquid) * site.pue_air
-
-    def stated(self, item: Item, figure: str) -> float | None:
-        """A figure of the table ``STATED`` for one unit."""
-        (path,), none_of = STATED[figure].paths, STATED[figure].none_of
-        if item.category in none_of:
-            return 0.0
-        known: Callable[[Item], Any] = attrgetter(path)
-        return self.of_unit(item, lambda part: value(known(part)))
-
-    def in_rack_kw(self, item: Item) -> float | None:
-        """Draw of one device in its rack, kW: a switch with every transceiver."""
-        fitted = 0.0
-        for group in item.switch.ports if item.switch else ():
-            end = group.link.switch_end if group.link else None
-            if end is not None:
-                each = self.rated_kw(self.items[end.item]) or 0.0
-                fitted = max(fitted, -(-group.count // end.links) * each)
-        return total((self.rated_kw(item), fitted))
 
     # Bandwidth and endurance.
 
@@ -333,16 +245,14 @@ class Basis:
         if item.sizes is None:
             each = value(item.provides.read), value(item.provides.write)
             return (each[0] or 0.0) * count, (each[1] or 0.0) * count
-        rows = item.sizes.rows
-        if count < rows[0].units:
-            share = count / rows[0].units
-            return rows[0].read * share, rows[0].write * share
-        for low, high in pairwise(rows):
+        first, last = item.sizes.rows[0], item.sizes.rows[-1]
+        if count < first.units:
+            return first.read * count / first.units, first.write * count / first.units
+        for low, high in pairwise(item.sizes.rows):
             if low.units <= count < high.units:
                 part = (count - low.units) / (high.units - low.units)
                 read_gb = low.read + part * (high.read - low.read)
                 return read_gb, low.write + part * (high.write - low.write)
-        last = rows[-1]
         return (last.read, last.write) if count == last.units else (0.0, 0.0)
 
     def unit_endurance(self, sku: str) -> float | None:
@@ -351,44 +261,33 @@ class Basis:
         stated: float | None = value(item.provides.endurance)
         if asked.endurance == "off" or stated is not None or asked.endurance == "stated":
             return None if asked.endurance == "off" else stated
-        parts = [(self.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
-        endured = []
-        for kind in ("tlc", "qlc", "scm"):
-            raw_tb = sum(n * m.raw_tb for part, n in parts for m in part.media if m.type == kind)
-            if raw_tb > 0:
-                endured.append(getattr(asked.dwpd, kind) * raw_tb)
-        return min(endured, default=None)
+        media = [(m.type, n * m.raw_tb) for part, n in self.parts(item) for m in part.media]
+        rated = asked.dwpd.model_dump()
+        raw_tb = {kind: sum(tb for of, tb in media if of == kind) for kind in rated}
+        return min((rated[kind] * tb for kind, tb in raw_tb.items() if tb), default=None)
 
     # Money.
 
-    def net(self, item: Item) -> Near | None:
-        """Net price of one unit, USD; in whole cents but for a percentage."""
-        net_usd, money = self.sale(item).net_usd, self.problem.shown_in
-        cents = 0.0 if item.is_percentage else 0.5 if money.code == "USD" else 1.0
-        return None if net_usd is None else Near(net_usd, (1 + 1e-6) * cents * cent_usd(money))
+    def cent(self, halves: float) -> float:
+        """Rounding to half a cent (USD) of the currency in which prices are shown, or more."""
+        money = self.problem.shown_in
+        return halves / 2 * (1 + 1e-6) * money.usd / float(10**money.decimals)
 
     def sale(self, item: Item) -> Sale:
         """Terms of buying the item."""
         price, asked, term = self.inputs.prices.get(item.id), self.rule(item.id), self.problem.term
         discount, end = 0.0, None
-        for key in ("category", "vendor", "item"):
-            wanted = item.id if key == "item" else getattr(item, key)
+        for key, own in ("category", item.category), ("vendor", item.vendor), ("item", item.id):
             for entry in self.inputs.discounts:  # the most specific entry counts, then the last
-                discount = entry.discount if getattr(entry, key) == wanted else discount
+                discount = entry.discount if getattr(entry, key) == own else discount
         if term is not None:
-            years = term.support_years
-            end = term.years if years is None else min(years, term.years)
-        return Sale(
-            price=price,
-            discount=discount,
-            net_usd=price.list_usd * (1 - discount) if price else None,
-            owned=asked.in_place,
-            spare_share=self.problem.spare_share(item.id, item.category),
-            pack=price.pack if price else 1,
-            min_order=price.min_order if price else 0,
-            start=price.support_included_years if price else 0.0,
-            end=end,
-        )
+            end = min(term.years if term.support_years is None else term.support_years, term.years)
+        net_usd, pack, least, start = None, 1, 0, 0.0
+        if price is not None:
+            net_usd, pack, least = price.list_usd * (1 - discount), price.pack, price.min_order
+            start = price.support_included_years
+        share = self.problem.spare_share(item.id, item.category)
+        return Sale(price, discount, net_usd, asked.in_place, share, pack, least, start, end)
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""
@@ -401,9 +300,26 @@ class Basis:
 
 # Quantities read back.
 
+QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?) ?([A-Za-z%][A-Za-z/%]*)?$")
+ENTRY = re.compile(r"  (?:- id: )?([a-z0-9_]+):?\s*$")
+"""First line of an item in a catalog or a price book."""
+FIGURE = re.compile(r'^( {4,})([a-z0-9_]+):(?: (?:\{value: )?"?([^,{}"#]+))?')
+UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
+    GB/s 1 TB/s 1e3 MB/s 1e-3 GB 1 TB 1e3 PB 1e6 MB 1e-3 GiB 1.073741824 TiB 1099.511627776
+    s 1 ms 1e-3 min 60 h 3600 day 86400 days 86400 week 604800 weeks 604800
+    USD 1 kUSD 1e3 MUSD 1e6 BUSD 1e9 RU 1 U 1 kg 1 t 1e3 lb 0.45359237
+    m 1 cm 1e-2 mm 1e-3 ft 0.3048 TFLOP/s 1 PFLOP/s 1e3 Gb/s 1 Tb/s 1e3 TB/day 1 PB/day 1e3 % 0.01
+    k 1e3 M 1e6 B 1e9 T 1e12"""
+BASE = {u: float(factor) for u, factor in zip(UNITS.split()[::2], UNITS.split()[1::2], strict=True)}
+"""Each unit in a base unit of its kind; the last five are of plain numbers."""
+ENDS = {unit.lower(): unit for unit in ("s", "kW", "GB", "TB", "RU", "kg", "m", "USD")}
+"""Unit of a field of the problem by the end of its name."""
+
 
 def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """Quantities of the plan's files that were read otherwise than they are written.
+
+    Text in any other than the usual form (`key: {value: 14.3 kW, ...}`) is left out.
 
     Args:
         inputs: as they were loaded from files, without later changes.
@@ -413,23 +329,24 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     if document is None:
         return ()
     _read_problem(found, document.data, inputs.problem, "")
-    skus = {line.sku for line in plan.lines}
-    catalogs, folder = inputs.problem.catalogs, document.folder
-    for sku, path, quantity in _written(catalogs, shipped.catalog_files(), folder, skus):
-        unit = ITEM_UNITS.get(path)
-        own = None if unit is None else _read_quantity(quantity, unit)
-        figure = attrgetter(ALIASES.get(path, path))(inputs.by_id[sku]) if own else None
-        if figure is not None:
-            name = f"{sku}: {path} read back from '{quantity}', {unit}"
-            found.expect(name, figure.value, own)
-    named = inputs.problem.prices or (shipped.DEFAULT_PRICES,)
-    books = (named,) if isinstance(named, str) else named
-    if len(books) == 1:  # of several, which one counts is not read here
-        for sku, path, quantity in _written(books, shipped.price_files(), folder, skus):
-            usd, price = _read_quantity(quantity, "USD"), inputs.prices.get(sku)
-            if path == "list" and usd is not None and price is not None and not price.parts:
-                found.expect(f"{sku}: list price read back, USD", price.list_usd, usd)
-    return tuple(found.disagreements)
+    skus, named = {line.sku for line in plan.lines}, inputs.problem.prices
+    books = (named,) if isinstance(named, str) else named or (shipped.DEFAULT_PRICES,)
+    catalogs = _files(inputs.problem.catalogs, shipped.catalog_files(), document.folder)
+    prices = _files(books, shipped.price_files(), document.folder)
+    for sku, path, text in _written(catalogs, skus):
+        unit, item = (
+            ITEM_UNITS.get(path.replace("local.copy", "local.host_copy")),
+            inputs.by_id[sku],
+        )
+        figure = (
+            value(attrgetter(path.replace("local.copy", "local.host_copy"))(item)) if unit else 0
+        )
+        _compare(found, f"{sku}: {path}", figure, text, unit)
+    for sku, path, text in _written(prices if len(prices) == 1 else [], skus):
+        price = inputs.prices.get(sku)
+        if path == "list" and price is not None and not price.parts:
+            _compare(found, f"{sku}: list price", price.list_usd, text, "USD")
+    return found.disagreements
 
 
 def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
@@ -438,31 +355,34 @@ def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
         fields = type(model).model_fields if isinstance(model, BaseModel) else {}
         name = next((n for n, field in fields.items() if key in (n, field.alias)), "")
         field, place = getattr(model, name, None), f"{path}.{key}".strip(".")
-        unit = ENDS.get(name.rpartition("_")[2])
-        own = _read_quantity(raw, unit) if isinstance(raw, str) and unit else None
-        if own is not None and isinstance(field, float):
-            found.expect(f"{place} read back from '{raw}'", field, own)
+        _compare(found, place, field, raw, ENDS.get(name.rpartition("_")[2]))
         pairs = zip(raw, field, strict=False) if isinstance(field, tuple) else [(raw, field)]
         for one, part in pairs:
             _read_problem(found, one, part, place)
 
 
-def _read_quantity(text: str, unit: str) -> float | None:
-    """A quantity in a unit; None where it is none, or in a unit that is not read here."""
-    found, plain = QUANTITY.match(text.strip()), unit in BASE
-    if found is None or (found[2] and found[2] not in BASE):
-        return None
-    if plain != bool(found[2]) and found[2] not in COUNTED:
-        return None if plain or found[2] else float(found[1])
-    return float(found[1]) * BASE.get(found[2] or "", 1.0) / BASE.get(unit, 1.0)
+def _compare(found: Findings, place: str, stated: Any, text: Any, unit: str | None) -> None:
+    """Compare a figure with its text, where that is a quantity in a unit that is read here."""
+    match = QUANTITY.match(text.strip()) if isinstance(text, str) else None
+    if match is None or unit is None or not isinstance(stated, float | int):
+        return
+    of_text, plain = match[2] or "", unit in BASE
+    if (of_text and of_text not in BASE) or (
+        of_text not in [*BASE][-5:] and plain != bool(of_text)
+    ):
+        return
+    own = float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)
+    found.expect(f"{place} read back from '{text.strip()}', {unit}", stated, own)
 
 
-def _written(
-    names: Any, known: Mapping[str, Path], folder: Path, skus: set[str]
-) -> Iterator[tuple[str, str, str]]:
+def _files(names: Any, known: Mapping[str, Path], folder: Path) -> list[Path]:
+    return [known.get(name, folder / name) for name in (known if names is None else names)]
+
+
+def _written(files: Iterable[Path], skus: set[str]) -> Iterator[tuple[str, str, str]]:
     """Yield (item, dotted key, quantity as written) of entries in catalogs or price books."""
-    for name in known if names is None else names:
-        path, sku, section = known.get(name, folder / name), "", ""
+    for path in files:
+        sku = section = ""
         for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
             if match := ENTRY.match(line):
                 sku, section = match[1], ""

@@ -1,24 +1,24 @@
-"""The bill: units that a cluster needs, every figure of every line, and the totals."""
+"""The bill: units that a cluster needs, the figures of every line that decide, and the totals.
+
+Texts, and figures that follow from others of their line, are left to `assemble`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planner.figures import BTU_PER_H_PER_KW, STATED
+from planner.figures import BTU_PER_H_PER_KW
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
 from planner.verifier.basis import (
     DECIDED,
-    NONE,
     RELATIVE,
     Basis,
-    Either,
     Findings,
     Near,
-    cent_usd,
     present_years,
     round_up,
     times,
@@ -26,28 +26,13 @@ from planner.verifier.basis import (
     value,
 )
 from planner.verifier.fabric import MANAGED, Fabrics, by_speed
-from planner.verifier.hall import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
-from planner.verifier.job import HOURS_PER_YEAR
+from planner.verifier.hall import REDUNDANT, Room, network_racks, own_racks
 from planner.verifier.physics import gpus_of
 
+HOURS_PER_YEAR = 8760
 HALF_A_CENT = 0.005
-SECTIONS = {
-    "Compute": ("gpu_system",),
-    "Storage": ("storage",),
-    "Components": ("component",),
-    "Network": ("switch", "management"),
-    "Optics & cables": ("transceiver", "cable"),
-    "Racks & power": ("rack", "pdu", "cdu"),
-    "Software": ("software",),
-    "Services": ("service",),
-}
-SECTION_OF = {category: name for name, categories in SECTIONS.items() for category in categories}
-FREE = {"sku", "parent", "notes", "role", "unit", "price"}
-"""Fields of a line that follow from no figure."""
-PRICED = """unit_list_usd unit_net_usd extended_list_usd extended_net_usd discount min_order price
-    support_usd_per_year support_share unit_subscription_list_usd subscription_usd_per_year
-    lead_time lead_time_days"""
-"""Fields of a line that are empty without a price."""
+SERVED = ("software", "service")
+"""Categories that are no hardware."""
 
 
 class Bill(NamedTuple):
@@ -82,37 +67,53 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         if report.network == "compute":
             fabrics.compute(report)
     fabrics.storage()
-    clusters, parts, extras = _cluster_parts(basis, cluster), fabrics.parts, {}
-    for sku, extra in problem.extras.items():
-        amount = _amount(basis, extra.per or "", cluster, own)
-        if extra.per == "switch":
-            amount = fabrics.switches("compute", "storage")
-        extras[sku] = extra.count or -(-(amount or 0) // extra.every)
+    parts, amounts = fabrics.parts, _amounts(basis, cluster, standing, own)
+    measures = {**amounts, "switch": fabrics.switches("compute", "storage"), "": 0.0}
+    extras = {
+        sku: extra.count or round_up(measures[extra.per or ""] / extra.every)
+        for sku, extra in problem.extras.items()
+    }
+    clusters = _cluster_parts(basis, cluster)
     fabrics.managing(extras, clusters, own.pdus)
     fabrics.finish()
-    for counts in (extras, clusters, _cooling(basis, standing), _licences(basis, cluster)):
+    for counts in (extras, clusters, _cooling(basis, amounts["liquid_kw"])):
         parts.update(counts)
+    for sku in problem.software:
+        licence = basis.items[sku].licence
+        assert licence is not None
+        vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
+        of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
+        parts[sku] = round_up(_amounts(basis, of, {}, own)[licence.per])
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
     joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
-    room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
-    parts.update(_rack_parts(basis, room))
+    room, rack = Room((*own.sets, *joint.sets), own.complete and joint.complete), problem.site.rack
+    if rack is not None and rack.pdu is not None:
+        parts[rack.pdu.item] += room.pdus
+    if rack is not None and rack.item is not None:
+        parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
     oob = basis.network.out_of_band
     link = by_speed(basis.items[oob.switch])[0].link if oob else None
     if link is not None:  # consoles on reserved management ports
         parts[link.cable] += fabrics.switches(*MANAGED) + room.pdus - own.pdus
-    before = Bill(cluster, standing, dict(+parts), room)
-    nets = {line.sku: line.unit_net_usd or 0.0 for line in plan.lines if line.parent is None}
-    parts.update({sku: _served(basis, sku, before, nets) for sku in problem.services})
+    parts.update(_services(basis, amounts | {"rack": room.racks}, {**standing, **+parts}, plan))
     return Bill(cluster, standing, dict(+parts), room)
 
 
-def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> int | None:
-    """Count that extras, licences and services follow, None of another measure."""
-    systems = basis.of_kind(cluster, "gpu_system")
-    stored = sum(basis.of_kind(cluster, "storage").values())
-    gpus = sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
-    known = {"gpu": gpus, "gpu_system": sum(systems.values()), "storage_unit": stored}
-    return {**known, "rack": room.racks}.get(per)
+def _amounts(
+    basis: Basis, cluster: Mapping[str, int], standing: Mapping[str, int], room: Room
+) -> dict[str, float]:
+    """Amounts that extras, licences and services follow, by their measure."""
+    systems, flash = basis.of_kind(cluster, "gpu_system"), basis.flash(cluster)
+    usable = {sku: value(basis.items[sku].provides.usable) or 0.0 for sku in flash}
+    return {
+        "gpu": sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items()),
+        "gpu_system": sum(systems.values()),
+        "storage_unit": sum(basis.of_kind(cluster, "storage").values()),
+        "usable_tb": sum(usable[sku] * n for sku, n in flash.items()),
+        "liquid_kw": sum(basis.liquid_kw(basis.items[sku]) * n for sku, n in standing.items()),
+        "rack": room.racks,
+        "order": 1,
+    }
 
 
 def _cluster_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
@@ -125,22 +126,8 @@ def _cluster_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
     return counts
 
 
-def _liquid_kw(basis: Basis, standing: Mapping[str, int]) -> float:
-    items = [(basis.items[sku], count) for sku, count in standing.items()]
-    return sum((basis.rated_kw(i) or 0.0) * basis.liquid_share(i) * n for i, n in items)
-
-
-def _rack_parts(basis: Basis, room: Room) -> dict[str, int]:
-    rack, parts = basis.problem.site.rack, {}
-    if rack is not None and rack.pdu is not None:
-        parts[rack.pdu.item] = room.pdus
-    if rack is not None and rack.item is not None:
-        parts[rack.item] = sum(each.racks for each in room.sets if not each.product)
-    return parts
-
-
-def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
-    cooling, heat_kw = basis.problem.site.cooling, _liquid_kw(basis, standing)
+def _cooling(basis: Basis, heat_kw: float) -> dict[str, int]:
+    cooling = basis.problem.site.cooling
     if cooling.cdu is None or heat_kw <= 0:
         return {}
     factor, more = REDUNDANT[cooling.redundancy]
@@ -148,48 +135,22 @@ def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
     return {cooling.cdu: factor * round_up(heat_kw / each_kw) + more}
 
 
-def _licences(basis: Basis, cluster: Mapping[str, int]) -> dict[str, int]:
-    counts = {}
-    for sku in basis.problem.software:
-        licence = basis.items[sku].licence
-        assert licence is not None
-        vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
-        of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
-        counts[sku] = _amount(basis, licence.per, of, Room((), True)) or 0
-        if licence.per == "usable_tb":
-            usable = {s: value(basis.items[s].provides.usable) or 0.0 for s in of}
-            counts[sku] = round_up(sum(usable[s] * n for s, n in basis.flash(of).items()))
+def _services(
+    basis: Basis, amounts: Mapping[str, float], in_place: Mapping[str, int], plan: Plan
+) -> dict[str, int]:
+    """Units of each service: by amounts, counts of companions, or 100 USD of hardware bought."""
+    counts, net_usd = {}, {line.sku: line.unit_net_usd or 0.0 for line in plan.lines}
+    for sku in basis.problem.services:
+        service = basis.items[sku].service
+        assert service is not None
+        amount = amounts.get(service.per, sum(basis.of_kind(in_place, service.per).values()))
+        if service.per == "hardware":
+            hardware = {s: n for s, n in in_place.items() if basis.items[s].category not in SERVED}
+            bought = {s: max(0, n - basis.rule(s).in_place) for s, n in hardware.items()}
+            spent_usd = sum(net_usd.get(each, 0.0) * n for each, n in bought.items())
+            amount = math.ceil((spent_usd - HALF_A_CENT) / 100)
+        counts[sku] = round_up(amount)
     return counts
-
-
-def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> int:
-    service = basis.items[sku].service
-    assert service is not None
-    amount = _amount(basis, service.per, bill.cluster, bill.room)
-    if amount is not None or service.per == "order":
-        return 1 if amount is None else amount
-    if service.per == "liquid_kw":
-        return round_up(_liquid_kw(basis, bill.standing))
-    if service.per != "hardware":
-        return sum(basis.of_kind(bill.companions, service.per).values())
-    spent_usd = sum(
-        nets.get(each, 0.0) * max(0, count - basis.sale(basis.items[each]).owned)
-        for each, count in bill.in_place.items()
-        if basis.items[each].category not in ("software", "service")
-    )
-    return math.ceil((spent_usd - HALF_A_CENT) / 100)
-
-
-def _spare_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
-    """Components that lie in store for the bundles of the cluster."""
-    counts: Counter[str] = Counter()
-    for sku, count in cluster.items():
-        bundle = basis.items[sku]
-        for part in bundle.components:
-            own = basis.rule(part.id).spares
-            share = basis.sale(bundle).spare_share if own is None else own
-            counts[part.id] += round_up(share * part.quantity * count)
-    return +counts
 
 
 # Lines.
@@ -197,131 +158,76 @@ def _spare_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
 
 def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     """Recompute every line; require a line for everything needed and none else."""
-    needed, stored = bill.in_place, _spare_parts(basis, bill.cluster)
-    for line in plan.lines:
-        if line.parent is not None:
-            continue
+    needed, stored = bill.in_place, Counter[str]()
+    for sku, count in bill.cluster.items():
+        for part in basis.items[sku].components:  # spare components lie in store
+            share = basis.rule(part.id).spares
+            share = basis.sale(basis.items[sku]).spare_share if share is None else share
+            stored[part.id] += round_up(share * part.quantity * count)
+    stored, lines = +stored, [line for line in plan.lines if line.parent is None]
+    for line in lines:
         item, name = basis.items[line.sku], f"lines.{line.sku}"
-        own = _unit(basis, item, line.quantity) | _money(basis, item, line)
-        if item.category == "component":
-            count = stored.pop(line.sku, 0)
-            own |= _counts(basis, item, 0, 0) | {"spares": count, "racks": NONE}
-            own["purchased"] = basis.sale(item).order(count)
-        else:
-            count = needed.pop(line.sku, 0)
-            working = bill.cluster.get(line.sku, 0) if item.category in DECIDED else count
-            own |= _counts(basis, item, working, count)
+        count = (stored if item.category == "component" else needed).pop(line.sku, 0)
         found.require(count > 0 or line.sku in bill.standing, f"{name}: not needed")
-        found.expect(name, line, own)
-        priced = line.price is not None or basis.sale(item).price is None
-        found.require(priced, f"{name}.price: no source of the price")
+        working = bill.cluster.get(line.sku, 0) if item.category in DECIDED else count
+        found.expect(name, line, _units(basis, item, working, count) | _money(basis, item, line))
     for sku, count in {**needed, **stored}.items():
         found.require(False, f"lines.{sku}: missing, {count} needed")
-    _check_components(found, basis, plan, bill)
+    own = [
+        (line.sku, part.id, part.quantity * line.quantity, part.quantity * line.purchased)
+        for line in lines
+        if line.sku in bill.standing
+        for part in basis.items[line.sku].components
+    ]
+    parts = [line for line in plan.lines if line.parent is not None]
+    stated = [(line.parent, line.sku, line.quantity, line.purchased) for line in parts]
+    found.expect("lines of components", sorted(stated), sorted(own))
 
 
-def _check_components(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
-    """Check the lines of components, whose figures and money are in the bundle's line."""
-    parents = {line.sku: line for line in plan.lines if line.parent is None}
-    components = {
-        (sku, part.id): part.quantity
-        for sku in bill.standing
-        for part in basis.items[sku].components
-    }
-    for line in plan.lines:
-        if line.parent is not None:
-            per_unit, parent = components.pop((line.parent, line.sku), 0), parents.get(line.parent)
-            name = f"lines.{line.parent}.{line.sku}"
-            real = per_unit > 0 and parent is not None
-            found.require(real, f"{name}: no component of {line.parent}, or listed twice")
-            bought = (parent.quantity, parent.purchased) if parent else (0, 0)
-            own = _unit(basis, basis.items[line.sku], line.quantity)
-            own |= {"section": "Components", "quantity": per_unit * bought[0]}
-            own |= {"purchased": per_unit * bought[1], "pack": 1}
-            rest = type(line).model_fields.keys() - own.keys() - FREE
-            found.expect(name, line, own | dict.fromkeys(rest, NONE))
-    for parent_sku, sku in components:
-        found.require(False, f"lines.{parent_sku}.{sku}: component without a line")
-
-
-def _unit(basis: Basis, item: Item, count: int) -> dict[str, Any]:
-    """Product, power, heat, height and weight, of one unit and of the line."""
-    draw_kw = basis.draw_kw(item)
-    units = {
-        "it_power_kw": draw_kw,
-        "heat_btu_per_h": times(draw_kw, BTU_PER_H_PER_KW),
-        "typical_power_kw": basis.typical_kw(item),
-        **{figure: basis.stated(item, figure) for figure in STATED},
-    }
-    own: dict[str, Any] = {f"unit_{name}": unit for name, unit in units.items()}
-    own |= {name: times(unit, count) for name, unit in units.items()}
-    product = ("category", "vendor", "model", "part_number", "description")
-    own |= {name: getattr(item, name) for name in product}
-    return own | {
-        "section": SECTION_OF[item.category],
-        "site": "site",
-        "period": 0,
-        "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
-        "facility_power_kw": times(own["it_power_kw"], basis.pue(item)),
-        "liquid_share": basis.liquid_share(item),
-    }
-
-
-def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, Any]:
-    """Counts and racks of a line, and the supply of its working units."""
-    sale, decided = basis.sale(item), item.category in DECIDED
+def _units(basis: Basis, item: Item, working: int, count: int) -> dict[str, Any]:
+    """Counts, supply, power, height and weight of a line."""
+    decided, part = item.category in DECIDED, item.category == "component"
     read, write = basis.nameplate(item.id, working)
-    capacity = times(value(item.provides.usable), working) if working else 0.0
-    whole, (racks, held) = item.consumes.racks, fits(basis, item) or (1, 0)
-    racked, rack = rack_class(item) if decided else None, -(-in_place // (held or 1)) * racks
-    if not decided and basis.problem.site.rack is not None:
-        racked = "network" if whole or basis.stated(item, "rack_units") else None
-    if not decided:
-        held, rack = int(whole is not None), in_place * (whole.value if whole else 0)
+    draw_kw, stands = basis.draw_kw(item), 0 if part else count
+    usable_tb = 0.0 if item.is_bulk else times(value(item.provides.usable), working)
     return {
-        "quantity": in_place,
-        "idle": in_place - working,
-        "installed": sale.owned,
-        "pack": sale.pack,
-        "spares": basis.spares(item, working),
-        "purchased": basis.bought(item, working),
+        "quantity": stands,
+        "idle": count - working if decided else 0,
+        "spares": count if part else basis.spares(item, working),
+        "purchased": basis.sale(item).order(count) if part else basis.bought(item, working),
         "gpus": gpus_of(item) * working if item.category == "gpu_system" else 0,
         "nameplate_read_gb_per_s": read,
         "nameplate_write_gb_per_s": write,
-        "usable_tb": (0.0 if item.is_bulk else capacity) if item.category == "storage" else None,
-        "bulk_tb": capacity if item.is_bulk else 0.0,
-        "racks": rack if held else None,
-        "rack_class": racked if in_place else None,
+        "usable_tb": (usable_tb if working else 0.0) if item.category == "storage" else None,
+        "unit_it_power_kw": draw_kw,
+        "it_power_kw": times(draw_kw, stands),
+        "heat_btu_per_h": times(times(draw_kw, stands), BTU_PER_H_PER_KW),
+        "typical_power_kw": times(basis.typical_kw(item), stands),
+        "liquid_share": basis.liquid_share(item),
+        "facility_power_kw": times(times(draw_kw, stands), basis.pue(item)),
+        "rack_units": times(basis.of_unit(item, "rack_units"), stands),
+        "weight_kg": times(basis.of_unit(item, "weight_kg"), stands),
     }
 
 
 def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
-    """Prices, discounts, support and subscription of a line, by its units bought."""
+    """Prices, support and subscription of a line, by its units bought."""
     sale, bought, net = basis.sale(item), line.purchased, line.unit_net_usd or 0.0
-    price, years = sale.price, None if sale.end is None else max(0.0, sale.end - sale.start)
-    if price is None:
-        free = {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
-        return dict.fromkeys(PRICED.split(), NONE) | free
-    money, first = basis.problem.shown_in, 0.0 if sale.end is None else min(sale.start, sale.end)
-    cents = bought * (0.5 + 1e-6) * cent_usd(money)
-    listed = 0.0 if item.is_percentage else cents if money.code == "USD" else 4 * cents
-    yearly = price.per_year_usd
-    rent = None if yearly is None else yearly * (1 - sale.discount) * bought
-    own = {name: getattr(price, name) for name in ("lead_time", "lead_time_days")}
-    return own | {
+    price = sale.price
+    if price is None or sale.net_usd is None:
+        return {"extended_net_usd": None, "support_usd_per_year": None}
+    cent = basis.cent(1 if basis.problem.shown_in.code == "USD" else 2)
+    own: dict[str, Any] = {
         "unit_list_usd": price.list_usd,
-        "discount": sale.discount,
-        "unit_net_usd": basis.net(item),
-        "extended_list_usd": Near(price.list_usd * bought, listed),
+        "unit_net_usd": Near(sale.net_usd, 0.0 if item.is_percentage else cent),
         "extended_net_usd": net * bought,
-        "support_usd_per_year": Near(price.support_usd_per_year(net) * bought, cents),
-        "support_share": getattr(price.support_per_year, "share", None),
-        "support_years": years,
-        "support_from_years": Either((sale.start, first)),
-        "unit_subscription_list_usd": yearly,
-        "subscription_usd_per_year": None if rent is None else Near(rent, cents),
-        "min_order": price.min_order or None,
+        "support_usd_per_year": Near(price.support_usd_per_year(net) * bought, bought * cent),
+        "lead_time_days": price.lead_time_days,
     }
+    if price.per_year_usd is not None:
+        rent = price.per_year_usd * (1 - sale.discount) * bought
+        own["subscription_usd_per_year"] = Near(rent, bought * cent)
+    return own
 
 
 # Totals.
@@ -329,30 +235,23 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
 
 def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     """Compare the totals: sums over the lines, money over the term, ratios to the job's work."""
-    totals, lines = plan.totals, [line for line in plan.lines if line.parent is None]
-    names = ("it_power_kw", "facility_power_kw", "typical_power_kw", *STATED)
-    own: dict[str, Any] = {n: total(getattr(line, n) for line in lines) for n in names}
+    lines = [line for line in plan.lines if line.parent is None]
+    sums = ("it_power_kw", "facility_power_kw", "typical_power_kw", "rack_units", "weight_kg")
+    own: dict[str, Any] = {n: total(getattr(line, n) for line in lines) for n in sums}
     for name in ("gpus", "nameplate_read_gb_per_s", "nameplate_write_gb_per_s"):
         own[name] = sum(getattr(line, name) for line in lines)
     own["usable_tb"] = total(line.usable_tb for line in lines if line.category == "storage")
     own["gpus_used"], own["racks"] = plan.jobs[0].gpus_used, room.racks if room.complete else None
     draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
-    air = None if draw is None or liquid is None else draw - liquid
-    noise = RELATIVE * (draw or 0.0)  # of a difference
-    own |= {"heat_air_kw": None if air is None else Near(air, noise), "heat_liquid_kw": liquid}
-    own["heat_btu_per_h"] = times(draw, BTU_PER_H_PER_KW)
-    sections: Counter[str] = Counter()
-    for line in lines:
-        sections[line.section] += line.extended_net_usd or 0.0  # type: ignore[assignment]
+    air = None if draw is None or liquid is None else Near(draw - liquid, RELATIVE * draw)
     days = [x.lead_time_days for x in lines if x.purchased and x.lead_time_days is not None]
-    own["lead_time_days"] = longest = max(days, default=None)
-    late = [x.sku for x in lines if longest and x.purchased and x.lead_time_days == longest]
-    own |= {"critical_skus": tuple(dict.fromkeys(late)), "capex_by_section_usd": dict(sections)}
-    found.expect("totals", totals, own | _costs(basis, plan, lines, draw))
+    own["heat_btu_per_h"] = times(draw, BTU_PER_H_PER_KW)
+    own |= {"heat_liquid_kw": liquid, "heat_air_kw": air, "lead_time_days": max(days, default=None)}
+    found.expect("totals", plan.totals, own | _costs(basis, plan, lines, draw))
 
 
 def _costs(
-    basis: Basis, plan: Plan, lines: Sequence[Line], draw_kw: float | None
+    basis: Basis, plan: Plan, lines: list[Line], draw_kw: float | None
 ) -> dict[str, float | None]:
     """Capex, yearly costs, TCO and cost of useful work; energy with a term and known draw."""
     capex, support, rent = (

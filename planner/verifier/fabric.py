@@ -23,7 +23,7 @@ WASTE = 3.0
 
 
 class Devices(NamedTuple):
-    """``units`` devices with ``ports`` of one speed each."""
+    """``units`` devices with ``ports`` of one speed each, in rails where they are GPU systems."""
 
     sku: str
     units: int
@@ -32,6 +32,8 @@ class Devices(NamedTuple):
     end: LinkEnd | None = None
     form: str | None = None
     protocol: str | None = None
+    rails: int = 1
+    rail_group: int | None = None
 
     def served(self, switch: Item) -> tuple[PortGroup, Link | None] | None:
         """Port group of a switch that serves these ports and its link, None if none."""
@@ -47,53 +49,38 @@ class Devices(NamedTuple):
         return group, forms.get(group.speed_gbit_per_s, group.link)
 
 
-class Plug(NamedTuple):
-    """Connection of one GPU system to a compute fabric: ports, their speed, rails."""
-
-    ports: int
-    speed: float
-    rails: int
-    rail_group: int | None
-    protocol: str | None
-
-    def group_of(self, switch: Item) -> PortGroup | None:
-        """Port group of a switch that it fits, None without one."""
-        served = Devices("", 0, self.ports, self.speed, protocol=self.protocol).served(switch)
-        return None if served is None else served[0]
-
-
 def by_speed(switch: Item) -> list[PortGroup]:
     """Port groups of a switch, the slowest first."""
     return sorted(switch.switch.ports if switch.switch else (), key=lambda g: g.speed_gbit_per_s)
 
 
-def plug_of(basis: Basis, sku: str) -> Plug | None:
-    """Connection of a GPU system, None without ports or where planes do not divide them."""
-    port, asked = basis.items[sku].ports.compute, basis.network.compute
+def plug_of(basis: Basis, *skus: str) -> Devices | None:
+    """One GPU system as compute fabrics see it, with the protocol that any of several types needs.
+
+    None without ports, where planes do not divide them, or where types differ in all but speed.
+    """
+    asked, plugs = basis.network.compute, []
     planes = asked.planes_allowed[0] if asked else 1
-    lanes = port.split.into if port and port.split and port.split.into == planes else 1
-    if port is None or lanes * port.count % (planes * port.rails):
+    for sku in skus:
+        port = basis.items[sku].ports.compute
+        split = port.split if port and port.split and port.split.into == planes else None
+        lanes = split.into if split else 1
+        if port is None or lanes * port.count % (planes * port.rails):
+            return None
+        end = split.transceiver if split and lanes > 1 else port.transceiver
+        sides = lanes * port.count, port.speed_gbit_per_s / lanes, end, None, port.protocol
+        plugs.append(Devices(sku, 1, *sides, port.rails, port.rail_group))
+    protocols = {plug.protocol for plug in plugs} - {None}
+    alike = {(plug.ports, plug.rails, plug.rail_group) for plug in plugs}
+    if len(alike) != 1 or len(protocols) > 1:
         return None
-    speed = port.speed_gbit_per_s / lanes
-    return Plug(lanes * port.count, speed, port.rails, port.rail_group, port.protocol)
-
-
-def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
-    """How GPU systems of one fabric plug in, with the protocol that any of them needs and the speed
-    of the fastest; None where their ports differ or are missing."""
-    plugs = [plug_of(basis, sku) for sku in skus]
-    known = [plug for plug in plugs if plug is not None]
-    protocols = {plug.protocol for plug in known} - {None}
-    alike = {plug._replace(protocol=None, speed=0.0) for plug in known}
-    if len(known) < len(plugs) or len(alike) != 1 or len(protocols) > 1:
-        return None
-    speed = max(plug.speed for plug in known)
-    return alike.pop()._replace(protocol=next(iter(protocols), None), speed=speed)
+    fastest = max(plugs, key=lambda plug: plug.speed)
+    return fastest._replace(protocol=next(iter(protocols), None))
 
 
 def choose_fabric(found: Findings, basis: Basis, plan: Plan) -> Basis:
     """The basis with the planes and the ratio of the compute fabric that the plan states."""
-    asked, types = basis.network.compute, set(plan.jobs[0].gpu_types if plan.jobs else ())
+    asked, types = basis.network.compute, set(plan.jobs[0].gpu_types)
     built = [f for f in plan.fabrics if f.network == "compute" and types & set(f.serves)]
     if asked is None or not built:
         return basis
@@ -107,7 +94,7 @@ def choose_fabric(found: Findings, basis: Basis, plan: Plan) -> Basis:
 
 
 def compute_leaves(
-    asked: ComputeFabric, plug: Plug, radix: int, systems: int
+    asked: ComputeFabric, plug: Devices, radix: int, systems: int
 ) -> tuple[int, int, int, int, int]:
     """(Leaves of a plane, ports down and up of each, units, most systems); a switch is no unit.
 
@@ -154,13 +141,10 @@ class Fabrics:
             name = f"fabrics.{report.network}.{report.switch_sku}"
             self.found.require(False, f"{name}: the problem has no such fabric, or listed twice")
         compute = [each for each in self.plan.fabrics if each.network == "compute"]
-        systems = self.basis.of_kind(self.counts, "gpu_system")
         served = sorted(sku for each in compute for sku in each.serves)
-        own = sorted(systems) if self.basis.network.compute else []
+        systems = sorted(self.basis.of_kind(self.counts, "gpu_system"))
+        own = systems if self.basis.network.compute else []
         self.found.expect("fabrics.compute.serves", served, own)
-        plugs = {(each.switch_sku, shared_plug(self.basis, each.serves)) for each in compute}
-        once = len(plugs) == len(compute)
-        self.found.require(once, "fabrics.compute: one fabric listed as two")
 
     def compute(self, report: FabricReport) -> None:
         """Check a compute fabric.
@@ -169,39 +153,28 @@ class Fabrics:
             ValueError: the systems do not share it, or the switch does not fit.
         """
         asked, name = self.basis.network.compute, f"fabrics.compute.{report.switch_sku}"
-        plug = shared_plug(self.basis, report.serves) if report.serves else None
+        switch, plug = self.basis.items[report.switch_sku], plug_of(self.basis, *report.serves)
         if asked is None or plug is None:
             raise ValueError(f"{name}.serves: systems with other ports, or none")
-        item = self.basis.items[report.switch_sku]
-        group, each = plug.group_of(item), [shared_plug(self.basis, (s,)) for s in report.serves]
-        alike = all(one and one.group_of(item) == group for one in each)
-        if group is None or not alike or report.switch_sku not in asked.switches:
+        each = [plug_of(self.basis, sku) for sku in report.serves]
+        served = plug.served(switch)
+        alike = all(one and one.served(switch) == served for one in each)
+        if served is None or not alike or report.switch_sku not in asked.switches:
             raise ValueError(f"{name}.switch_sku: not a switch for these ports")
+        ports, link = served
         systems = sum(self.counts.get(sku, 0) for sku in report.serves)
-        leaves, down, up, units, most = compute_leaves(asked, plug, group.count, systems)
-        cores = not units or not report.core_switches or plug.rail_group is not None
-        few = f"{name}.core_switches: {leaves} leaves need no cores"
-        self.found.require(cores or leaves > group.count, few)
-        own = {
-            "units": units,
-            "endpoints": plug.ports * systems,
-            "parts_per_port": 1,
-            "capacity": plug.ports * most,
-            "oversubscription": asked.oversubscriptions[0],
-            "system_links": plug.ports * systems + asked.manager.ports,
-        }
-        self._check(report, group, (leaves, up), own, alone=not units)
-        self._ends(_switch_end(group.link), down, asked.planes_allowed[0] * leaves)
-        self._cables(group.link, plug.ports * systems + asked.manager.ports)
+        leaves, down, up, units, most = compute_leaves(asked, plug, ports.count, systems)
+        links = plug.ports * systems + asked.manager.ports
+        own = {"endpoints": plug.ports * systems, "capacity": plug.ports * most}
+        own |= {"parts_per_port": 1, "system_links": links}
+        self._check(report, ports, (leaves, up), own, alone=not units)
+        self._ends(_switch_end(link), down, asked.planes_allowed[0] * leaves)
+        self._cables(link, links)
         if asked.manager.transceiver is not None:
             self._ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
-        for sku in report.serves:
-            port = self.basis.items[sku].ports.compute
-            end = None if port is None else port.transceiver
-            if port is not None and port.split is not None and port.count != plug.ports:
-                end = port.split.transceiver
-            end = end or (group.link.system_end if group.link else None)
-            self._ends(end, plug.ports, self.counts.get(sku, 0))
+        for one in each:
+            end = (one.end if one else None) or (link.system_end if link else None)
+            self._ends(end, plug.ports, self.counts.get(one.sku, 0) if one else 0)
 
     def storage(self) -> None:
         """Check the storage fabric, unless management shares it."""
@@ -247,17 +220,23 @@ class Fabrics:
         alone = used <= leaves * down
         if not alone:
             leaves = max(leaves + 1, math.ceil(used / max(1, down)))
-        own = {
-            "units": 0 if alone else leaves,
-            "endpoints": parts,
-            "parts_per_port": per_port,
-            "capacity": leaves * down * per_port,
-            "oversubscription": ratio,
-            "system_links": sum(device.units * device.ports for device in devices),
-        }
+        own: dict[str, float] = {"endpoints": parts, "parts_per_port": per_port}
+        own["capacity"] = leaves * down * per_port
+        links = sum(device.units * device.ports for device in devices)
+        own |= {"system_links": links, "oversubscription": ratio}
         report = self._stated(network, asked.switch, devices)
         self._check(report, base, (leaves, up), own, alone=alone)
-        self._wire(served)
+        together: Counter[tuple[float, str]] = Counter()
+        kinds: dict[tuple[float, str], Link | None] = {}
+        for device, (group, link) in served:  # cables are rounded up per port group and form
+            key = group.speed_gbit_per_s, link.form if isinstance(link, FormLink) else ""
+            together[key] += device.units * device.ports
+            kinds[key] = link
+            end = (None if key[1] else device.end) or (link.system_end if link else None)
+            self._ends(end, device.ports, device.units)
+        for key, link in kinds.items():
+            self._cables(link, together[key])
+            self._ends(_switch_end(link), together[key])
 
     def _out_of_band(self, devices: Sequence[Devices], pdus: int) -> list[Devices]:
         """Check out-of-band management; its switches are devices of the in-band fabric."""
@@ -271,16 +250,15 @@ class Fabrics:
         if not ports or usable <= 0 or item.switch is None:
             return []
         leaves = -(-ports // usable)
-        own = {"units": 0, "endpoints": ports, "parts_per_port": 1, "capacity": leaves * usable}
-        own |= {"oversubscription": 1, "system_links": ports}
+        own = {"endpoints": ports, "parts_per_port": 1, "capacity": leaves * usable}
         report = self._stated("out_of_band", asked.switch, devices)
-        self._check(report, slow, (leaves, 0), own, alone=True)
+        self._check(report, slow, (leaves, 0), own | {"system_links": ports}, alone=True)
         self._cables(slow.link and slow.link.model_copy(update={"links": 1}), ports)
         end, speed = _switch_end(top.link), top.speed_gbit_per_s
         one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
         return [one] if asked.uplinks else []
 
-    def _stated(self, network: str, switch: str, devices: Sequence[Devices]) -> FabricReport:
+    def _stated(self, network: str, switch: str, devices: Collection[Devices]) -> FabricReport:
         """The report of a fabric, which serves the GPU systems and storage among its devices."""
         for report in self.left:
             if (report.network, report.switch_sku) == (network, switch):
@@ -289,8 +267,6 @@ class Fabrics:
                 self.found.expect(f"fabrics.{network}.serves", sorted(report.serves), own)
                 return report
         raise ValueError(f"fabrics.{network}.{switch}: missing")
-
-    # Switches, and the parts of links.
 
     def _check(
         self,
@@ -324,15 +300,13 @@ class Fabrics:
             text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
             label = f"{name}.spine_switches, core_switches, spine_core_links"
             self.found.require(fits and even, f"{label}: {text}")
-            few = above, WASTE * links, spines, WASTE * -(-2 * links // radix) + leaves
-            self.found.at_most(f"{name}.spine_core_links", *few[:2])
-            self.found.at_most(f"{name}.spine_switches", *few[2:])
-            self.found.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)
-        switches = {"leaf": leaves, "spine": spines, "core": cores}
-        tree = {f"{tier}_switches": planes * count for tier, count in switches.items()}
-        tree |= {"planes": planes, "radix": radix, "tiers": 1 + bool(spines) + bool(cores)}
-        tree |= {"uplinks_per_leaf": up, "leaf_spine_links": planes * links}
-        self.found.expect(name, report, {**own, **tree, "spine_core_links": planes * above})
+            most = WASTE * -(-2 * links // radix) + leaves + WASTE * -(-links // radix) + up
+            self.found.at_most(f"{name}: spines and cores", spines + cores, most)
+        tree = {"leaf_switches": leaves, "spine_switches": spines, "core_switches": cores}
+        tree |= {"leaf_spine_links": links, "spine_core_links": above}
+        tree = {field: planes * count for field, count in tree.items()}
+        tree |= {"radix": radix, "uplinks_per_leaf": up, "planes": planes}
+        self.found.expect(name, report, {**own, **tree})
         self.parts[report.switch_sku] += planes * (leaves + spines + cores)
         of_spine = (2 * above if cores else links) // max(1, spines)
         for between in (links, above):
@@ -347,20 +321,6 @@ class Fabrics:
     def _ends(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
         if end is not None and ports * devices:
             self.parts[end.item] += -(-ports // end.links) * devices
-
-    def _wire(self, served: Sequence[tuple[Devices, tuple[PortGroup, Link | None]]]) -> None:
-        """Add cables and transceivers of device ports, rounded up per port group and form."""
-        together: Counter[tuple[float, str]] = Counter()
-        links: dict[tuple[float, str], Link | None] = {}
-        for device, (group, link) in served:
-            key = group.speed_gbit_per_s, link.form if isinstance(link, FormLink) else ""
-            together[key] += device.units * device.ports
-            links[key] = link
-            end = (None if key[1] else device.end) or (link.system_end if link else None)
-            self._ends(end, device.ports, device.units)
-        for key, link in links.items():
-            self._cables(link, together[key])
-            self._ends(_switch_end(link), together[key])
 
 
 def _switch_end(link: Link | None) -> LinkEnd | None:

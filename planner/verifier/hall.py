@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from planner.verifier.basis import DECIDED, RELATIVE, Basis, Findings, round_up,
 
 ANY_NUMBER = 10**9
 """Devices without height, draw and weight that fit into a rack."""
+CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
+"""Classes of racks other than that of network devices."""
 REDUNDANT = {"N": (1, 0), "N+1": (1, 1), "2N": (2, 0)}
 """Factor and addition to the units that a load needs."""
 Load = NDArray[np.float64]
@@ -33,7 +35,6 @@ class RackSet(NamedTuple):
     """
 
     sku: str | None
-    rack_class: RackClassName
     racks: int
     product: bool
     pdus: int | None
@@ -56,31 +57,27 @@ class Room(NamedTuple):
         return sum((each.pdus or 0) * each.racks for each in self.sets)
 
 
-def rack_class(item: Item) -> RackClassName:
-    """Class of the racks of an item."""
-    if item.category == "gpu_system":
-        return "gpu"
-    return "storage" if item.category == "storage" else "network"
-
-
 def space(basis: Basis, name: RackClassName) -> Load | None:
     """Room of a rack of a class, None where racks have no size."""
     site = basis.problem.site
     if site.rack is None:
         return None
     own = getattr(site.rack_classes, name)
-    sides = own.height_ru or site.rack.height_ru, site.class_power_kw(own)
-    return _room(*sides, own.weight_kg or site.rack.weight_kg)
-
-
-def _room(*sides: float | None) -> Load:
+    weight_kg = own.weight_kg or site.rack.weight_kg
+    sides = own.height_ru or site.rack.height_ru, site.class_power_kw(own), weight_kg
     return np.array([math.inf if side is None else side for side in sides])
 
 
 def load_of(basis: Basis, item: Item) -> Load:
-    """Height, draw and weight of one device; 0 where unknown."""
-    weight_kg = basis.stated(item, "weight_kg")
-    sides = basis.stated(item, "rack_units"), basis.in_rack_kw(item), weight_kg
+    """Height, draw and weight of one device; a switch with every transceiver; 0 where unknown."""
+    fitted = 0.0
+    for group in item.switch.ports if item.switch else ():
+        end = group.link.switch_end if group.link else None
+        if end is not None:
+            each = basis.rated_kw(basis.items[end.item]) or 0.0
+            fitted = max(fitted, -(-group.count // end.links) * each)
+    power_kw = total((basis.rated_kw(item), fitted))
+    sides = basis.of_unit(item, "rack_units"), power_kw, basis.of_unit(item, "weight_kg")
     return np.array([side or 0.0 for side in sides])
 
 
@@ -111,21 +108,20 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     power_kw, site_rack, own = basis.rated_kw(item), basis.problem.site.rack, item.consumes.racks
     if own is not None:
         most_kw = None if site_rack is None else site_rack.whole_rack_limit_kw
-        kept = None in (most_kw, power_kw)
-        kept = kept or (power_kw or 0.0) / own.value <= (most_kw or 0.0) * (1 + RELATIVE)
+        kept = most_kw is None or (power_kw or 0.0) / own.value <= most_kw * (1 + RELATIVE)
         return own.value, int(kept)
-    rack = space(basis, rack_class(item))
+    rack = space(basis, CLASSES.get(item.category, "network"))
     if rack is None:
         return None
-    parts = [(basis.items[part.id], part.quantity) for part in item.components]
-    spread = first_fit([(load_of(basis, part), n) for part, n in parts], rack) if parts else 1
+    parts = basis.parts(item)
+    spread = first_fit([(load_of(basis, p), n) for p, n in parts], rack) if item.components else 1
     if spread != 1:
         return max(1, spread), int(spread > 0)
-    height_ru = basis.stated(item, "rack_units")
+    height_ru = basis.of_unit(item, "rack_units")
     if height_ru is None or (power_kw is None and rack[1] < math.inf):
         return None
-    weights = [(basis.stated(part, "weight_kg") or 0.0) * n for part, n in parts or [(item, 1)]]
-    return 1, int(held(rack * (1 + RELATIVE), np.array([height_ru, power_kw or 0.0, sum(weights)])))
+    weight_kg = sum((basis.of_unit(part, "weight_kg") or 0.0) * n for part, n in parts)
+    return 1, int(held(rack * (1 + RELATIVE), np.array([height_ru, power_kw or 0.0, weight_kg])))
 
 
 def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
@@ -149,53 +145,45 @@ def own_racks(basis: Basis, standing: Mapping[str, int]) -> Room:
         if units:
             product = item.consumes.racks is not None
             pdus = 0 if product else pdus_of(basis, times(basis.rated_kw(item), units / racks))
-            sets.append(RackSet(sku, rack_class(item), -(-count // units) * racks, product, pdus))
+            sets.append(RackSet(sku, -(-count // units) * racks, product, pdus))
     return Room(tuple(sets), len(sets) == len(standing))
 
 
 def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -> Room:
-    """Racks of companions: of products that are racks, and those that devices share.
-
-    Args:
-        basis: the problem and the catalogs.
-        counts: companions in place.
-        stated: racks that devices share in a placement; first-fit places them where it is None.
-    """
+    """Racks of companions: products that are racks, and ``stated`` shared ones, None: first-fit."""
     rack, sets, sharing = space(basis, "network"), [], []
     for sku, count in counts.items():
         item = basis.items[sku]
         if item.consumes.racks is not None:
-            sets.append(RackSet(sku, "network", item.consumes.racks.value * count, True, 0))
-        elif basis.stated(item, "rack_units"):
+            sets.append(RackSet(sku, item.consumes.racks.value * count, True, 0))
+        elif basis.of_unit(item, "rack_units"):
             sharing.append(load_of(basis, item))
     if rack is None or not sharing:
         return Room(tuple(sets), not sharing)
     racks = shared_racks(basis, counts, rack) if stated is None else stated
-    sets.append(RackSet(None, "network", racks, False, pdus_of(basis, densest_kw(basis, rack))))
+    sets.append(RackSet(None, racks, False, pdus_of(basis, _densest_kw(basis, rack))))
     return Room(tuple(sets), all(held(rack * (1 + RELATIVE), load) for load in sharing))
 
 
-def densest_kw(basis: Basis, rack: Load) -> float:
+def _densest_kw(basis: Basis, rack: Load) -> float:
     """Most that a shared rack can draw: its height full of the densest device."""
-    problem, network, most = basis.problem, basis.problem.network, 0.0
+    problem, network = basis.problem, basis.problem.network
     names = {*problem.extras, problem.site.cooling.cdu}
     names |= set(network.compute.switches) if network.compute else set()
-    others = (network.storage, network.in_band, network.out_of_band)
+    others = network.storage, network.in_band, network.out_of_band
     names |= {each.switch for each in others if each is not None}
     clusters = [family.cluster for family in basis.inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
-    for sku in names - {None}:
-        item = basis.items[sku or ""]
-        height_ru, power_kw, _ = load_of(basis, item)
-        if item.consumes.racks is None and height_ru:
-            most = max(most, power_kw / height_ru * rack[0])
+    items = [basis.items[sku] for sku in names if sku]
+    loads = [load_of(basis, item) for item in items if item.consumes.racks is None]
+    most = max((kw / height_ru * rack[0] for height_ru, kw, _ in loads if height_ru), default=0.0)
     return float(min(most, rack[1]))
 
 
 def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Load) -> int:
     """Racks for devices that share them, each in the first with room, largest first."""
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
-    kinds = [(load_of(basis, i), counts[i.id]) for i in items if basis.stated(i, "rack_units")]
+    kinds = [(load_of(basis, i), counts[i.id]) for i in items if basis.of_unit(i, "rack_units")]
     orders = (lambda kind: -(kind[0] / rack).max()), (lambda kind: -kind[0][0])
     return min(first_fit(sorted(kinds, key=order), rack) for order in orders)
 
@@ -212,28 +200,21 @@ def check_racks(
     plan: Plan,
 ) -> None:
     """Check the placement: each rack's content, each device once, no rack too many."""
-    if basis.problem.site.rack is None:
+    rack, placed, racks = space(basis, "network"), Counter[str](), 0
+    if rack is None:
         found.require(not plan.racks, "racks: a placement, but racks have no size")
         return
-    number, placed, classes, pdus = 1, Counter[str](), Counter[str](), 0
     for group in plan.racks:
-        found.expect(f"racks.{group.first}.first", group.first, number)
-        number = group.first + group.count
-        classes[group.rack_class] += group.count
-        pdus += group.count * group.pdus
+        racks += group.count
         _check_group(found, basis, group)
         for device in group.devices:
             placed[device.sku] += group.count
-    expected, sets = _devices(basis, {**standing, **companions}, room), room.sets
+    expected = _devices(basis, {**standing, **companions}, room)
     for sku in sorted({*placed, *expected}):
         found.expect(f"racks: devices {sku}", placed[sku], expected[sku])
-    for name in ("gpu", "storage", "network"):
-        racks = sum(each.racks for each in sets if each.rack_class == name)
-        found.expect(f"racks: racks of class {name}", classes[name], racks)
-    found.expect("racks: PDUs", pdus, room.pdus)
-    rack = space(basis, "network")
-    for each in sets:
-        if each.sku is None and rack is not None:
+    found.expect("racks: racks", racks, room.racks)
+    for each in room.sets:
+        if each.sku is None:
             most = shared_racks(basis, companions, rack)
             found.at_most("racks: racks of network devices", each.racks, most)
 
@@ -242,49 +223,36 @@ def _devices(basis: Basis, counts: Mapping[str, int], room: Room) -> Counter[str
     """Devices that stand in racks; a rack that is a product counts for each of its racks."""
     devices, known = Counter[str](), {each.sku for each in room.sets}
     for sku, count in counts.items():
-        item, decided = basis.items[sku], basis.items[sku].category in DECIDED
-        if sku in known if decided else basis.stated(item, "rack_units") or sku in known:
-            own = item.consumes.racks
-            for part in item.components if decided and own is None else ():
-                devices[part.id] += part.quantity * count
-            if own is not None or not (item.components and decided):
-                devices[sku] += count * (own.value if own else 1)
+        item, own = basis.items[sku], basis.items[sku].consumes.racks
+        decided = item.category in DECIDED
+        if own is not None and sku in known:
+            devices[sku] += count * own.value
+        elif sku in known if decided else basis.of_unit(item, "rack_units"):
+            for part, quantity in basis.parts(item) if decided else [(item, 1)]:
+                devices[part.id] += quantity * count
     return devices
 
 
 def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
-    """Check the devices of a rack, their sums, positions, and the rack's limits."""
+    """Check height, draw and weight of a rack's devices against its limits, and their places."""
     name, items = f"racks.{group.first}", [basis.items[d.sku] for d in group.devices]
-    spread, rack, site_rack = 1, space(basis, group.rack_class), basis.problem.site.rack
-    product = items[0].consumes.racks
+    rack, site_rack, product = space(basis, group.rack_class), basis.problem.site.rack, None
+    loads = [load_of(basis, item) for item in items]
     assert rack is not None and site_rack is not None
-    if product is not None:
-        spread = product.value
-        own_ru = basis.stated(items[0], "rack_units")
-        height_ru = own_ru / spread if own_ru else group.devices[0].rack_units
-        rack = _room(height_ru, site_rack.whole_rack_limit_kw, None)
-    alone = product is None or len(items) == 1
-    found.require(alone, f"{name}: devices that do not share a rack")
-    for device, item in zip(group.devices, items, strict=True):
-        own: dict[str, Any] = {
-            "it_power_kw": (basis.in_rack_kw(item) or 0.0) / spread,
-            "weight_kg": times(basis.stated(item, "weight_kg"), 1 / spread),
-            "rack_units": float(rack[0]) if product else basis.stated(item, "rack_units"),
-        }
-        found.expect(f"{name}.devices.{device.sku}", device, own)
-    power_kw, weight_kg = (
-        sum(d.it_power_kw for d in group.devices),
-        total(d.weight_kg for d in group.devices),
-    )
-    sides = (None if math.isinf(side) else side for side in rack.tolist())
-    own = dict(zip(("height_ru", "power_limit_kw", "weight_limit_kg"), sides, strict=True))
-    own |= {"product": product is not None, "it_power_kw": power_kw, "weight_kg": weight_kg}
-    found.expect(name, group, own)
-    known_kg = sum(d.weight_kg or 0.0 for d in group.devices)
+    if items[0].consumes.racks is not None:
+        product = items[0].consumes.racks.value
+        most_kw = site_rack.whole_rack_limit_kw or math.inf
+        rack = np.array([loads[0][0] / product or group.height_ru, most_kw, math.inf])
+        loads = [np.array([rack[0], *(loads[0][1:] / product)])]
+        found.require(len(items) == 1, f"{name}: devices that do not share a rack")
+    _, power_kw, known_kg = (float(side) for side in np.sum(loads, axis=0))
+    weights = (times(basis.of_unit(item, "weight_kg"), 1 / (product or 1)) for item in items)
+    own = {"product": product is not None, "height_ru": float(rack[0]), "it_power_kw": power_kw}
+    found.expect(name, group, {**own, "weight_kg": total(weights)})
     found.at_most(f"{name}: kW", power_kw, float(rack[1]))
     found.at_most(f"{name}: kg", known_kg, float(rack[2]))
-    noise, below = RELATIVE * max(1.0, group.height_ru), "the bottom"
-    spans = sorted((d.position_ru, d.position_ru + d.rack_units, d.sku) for d in group.devices)
-    spans = [(0.0, 1.0, below), *spans, (group.height_ru + 1.0, math.inf, "the top")]
+    placed = zip(group.devices, loads, strict=False)
+    spans = sorted((d.position_ru, d.position_ru + load[0], d.sku) for d, load in placed)
+    spans = [(0.0, 1.0, "the bottom"), *spans, (float(rack[0]) + 1.0, math.inf, "the top")]
     for (_, top, below), (bottom, _, above) in pairwise(spans):
-        found.require(bottom >= top - noise, f"{name}: {above} overlaps {below}")
+        found.require(bottom >= top - RELATIVE * rack[0], f"{name}: {above} overlaps {below}")

@@ -7,13 +7,13 @@ each of many plans.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.schema.catalog import Achieved, Item
 from planner.schema.job import ASSUMED_AT_GPUS, Job
@@ -96,14 +96,12 @@ def set_point(
         return 1.0, 1.0
     for row in item.power_points:
         fits = row.of == "training" and row.precision in (None, precision)
-        if not fits or abs(row.gpu_cap - cap) >= SAME_CAP:
-            continue
-        tdp_kw = value(item.gpu.tdp)
-        if not tdp_kw or not gpus_of(item) or not rated_kw:
-            return None
-        gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)
-        power = 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw  # all but the GPUs draws as before
-        return power, row.throughput
+        if fits and abs(row.gpu_cap - cap) < SAME_CAP:
+            tdp_kw = value(item.gpu.tdp)
+            if not tdp_kw or not gpus_of(item) or not rated_kw:
+                return None
+            gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)  # all but the GPUs draws as before
+            return 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw, row.throughput
     return None
 
 
@@ -223,8 +221,7 @@ def losses(t: Times) -> dict[str, float]:
 def running_odds(spares: int, load: float) -> float:
     """Time a job runs over the time it waits: Poisson units out, cut at spares + 1.
 
-    Args:
-        load: units out on average if the job never waited.
+    ``load`` are units out on average if the job never waited.
     """
     term, below = 1.0, 0.0
     for count in range(spares + 1, 0, -1):
@@ -241,24 +238,18 @@ def waiting_share(spares: int, load: float) -> float:
 
 
 def replicas_running(units: int, each: float, replicas: tuple[int, int]) -> list[int]:
-    """Replicas that run with 0, 1, 2, ... units out.
+    """Replicas that run with 0, 1, 2, ... units out, of units that hold ``each``.
 
-    Args:
-        units: that carry the job or stand by.
-        each: replicas that a unit holds.
-        replicas: the fewest that run, and the most.
+    ``replicas`` are the fewest that run, and the most.
     """
     held = [math.floor((units - out) * each + 1e-9) for out in range(1, units + 1)]
     return [replicas[1], *(min(replicas[1], n) for n in held if n >= replicas[0])]
 
 
 def with_fewer(times: Times, states: States, share: float) -> Times:
-    """Times of a job that goes on with fewer replicas.
+    """Times of a job with failures of all replicas that goes on with fewer.
 
-    Args:
-        times: of all replicas.
-        states: of the job.
-        share: of interruptions, that take a unit out.
+    A ``share`` of interruptions takes a unit out.
     """
     lost = states.lost(times, share, times.mtti_s)
     return replace(times, waits=lost, mtti_s=times.mtti_s / states.seen)
@@ -268,102 +259,68 @@ def with_fewer(times: Times, states: States, share: float) -> Times:
 class States:
     """A job that goes on with fewer replicas: share of time and replicas by units out."""
 
-    shares: tuple[float, ...]
-    replicas: tuple[float, ...]
+    shares: NDArray[np.float64]
+    replicas: NDArray[np.float64]
     repair_s: float
 
     @classmethod
     def of(cls, running: Sequence[float], load: float, repair_s: float) -> States:
         """Flow of failures out of each state equals flow of repairs back.
 
-        Args:
-            running: replicas that run with 0, 1, 2, ... units out; none with more out.
-            load: units that fail during one repair time if all replicas ran.
-            repair_s: of a unit.
+        ``running`` are replicas with 0, 1, 2, ... units out, none with more; ``load`` units fail
+        during one repair time if all replicas run.
         """
-        at = [*(each for each in running if each > 0), 0.0]
-        steps = enumerate(at[:-1], 1)
-        logs = np.cumsum([0.0, *(math.log(load * now / at[0] / out) for out, now in steps)])
-        weights = np.exp(logs - logs.max())
-        return cls(tuple((weights / weights.sum()).tolist()), tuple(at), repair_s)
+        at = np.array([*(each for each in running if each > 0), 0.0])
+        logs = np.log(load * at[:-1] / at[0] / np.arange(1, len(at)))
+        weights = np.cumsum([0.0, *logs])
+        weights = np.exp(weights - weights.max())
+        return cls(weights / weights.sum(), at, repair_s)
 
-    def mean(self, of: Callable[[int, float], float]) -> float:
-        """Mean over time of a function of (units out, replicas running)."""
-        each = enumerate(zip(self.shares, self.replicas, strict=True))
-        return math.fsum(p * of(out, running) for out, (p, running) in each)
-
-    @cached_property
+    @property
     def running(self) -> float:
         """Share of the replicas that run on average."""
-        return self.mean(lambda _, d: d) / self.replicas[0]
+        return float(self.shares @ self.replicas / self.replicas[0])
 
-    @cached_property
+    @property
     def seen(self) -> float:
         """Share of the failures of all replicas that kept work sees."""
-        return self.mean(lambda _, d: d * d) / self.replicas[0] ** 2 / self.running
+        return float(self.shares @ self.replicas**2 / self.replicas[0] ** 2 / self.running)
 
     def lost(self, t: Times, share: float, full_s: float) -> Values:
-        """Share of the work of all replicas that is lost.
+        """Share of the work of all replicas that is lost, planned restarts included.
 
-        Args:
-            t: times of the job, with the failures that its work sees.
-            share: of interruptions, that take a unit out.
-            full_s: mean time between failures of all replicas, s.
+        A ``share`` of interruptions, one each ``full_s`` of all replicas, takes a unit out.
         """
-        most = self.replicas[0]
-        stops, late = self._grows(t, share, full_s * most)
-        gained = math.fsum(per_s * (could - ran) for per_s, _, could, ran in self._rises)
-        longest_s, out = max(t.restart_s, t.near_restart_s if np.any(t.every) else 0.0), 1.0
+        p, d, out = self.shares, self.replicas, np.arange(len(self.shares))
+        most, local, seen_s = d[0], np.any(t.every), full_s / self.seen
+        before, ran = d[:-1], d[1:]
+        rises = p[1:] * out[1:] / self.repair_s * ((ran > 0) & (ran < before))
+        gained, stops, late = rises @ (before - ran), 0.0, 0.0
+        if gained > 0:
+            units, could, each = (rises @ n / rises.sum() for n in (out[1:], before, ran))
+            fails, others = each / (full_s * most), (units - 1.0) / self.repair_s
+            began = units / self.repair_s + (1.0 - share) * fails
+            start_s, more_s = t.restart_s, t.restore_s + t.drain_s
+            alone = math.exp(-began * start_s)
+            if local:
+                start_s, more_s = t.near_restart_s, t.near_drain_s
+                alone = t.far * alone + (1.0 - t.far) * math.exp(-began * start_s)
+            first = alone * _captured(began, fails + others, t.interval_s)
+            anew = math.exp(min(start_s * could / (full_s * most), MOST))
+            takes_s = (anew - 1.0) * full_s * most / could
+            first = first / (1.0 + share * fails * takes_s * first)
+            stops = rises @ before * first * (takes_s + anew * more_s)
+            eased = p @ out - (p * out) @ d / (self.running * most)
+            late = gained * alone / fails * (1.0 - _captured(began, fails, t.interval_s))
+            late = late * max(0.0, 1.0 - eased) / most
+        longest_s, fewer = max(t.restart_s, t.near_restart_s if local else 0.0), 1.0
         if longest_s:
-            out = self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
-        fewer_per_s, seen_s = out * gained / (most * self.running), full_s / self.seen
+            fewer = self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
+        fewer_per_s = fewer * gained / (most * self.running)
         now = replace(t, mtti_s=seen_s, stopped_s=0.0)
         then = replace(now, restart_mtti_s=1.0 / (1.0 / seen_s - fewer_per_s))
-        spared = log_goodput(then) - log_goodput(now)
-        lost = (self.mean(lambda _, d: most - d) + stops) / most + late
-        return np.maximum(0.0, lost - (1.0 - lost) * np.expm1(spared))
-
-    @cached_property
-    def _rises(self) -> list[tuple[float, int, float, float]]:
-        """(per second, units out, replicas then, replicas before) of each rise."""
-        steps = zip(self.shares[1:], pairwise(self.replicas), strict=True)
-        return [
-            (share * out / self.repair_s, out, could, ran)
-            for out, (share, (could, ran)) in enumerate(steps, 1)
-            if 0 < ran < could
-        ]
-
-    def _grows(self, t: Times, share: float, each_s: float) -> tuple[Values, Values]:
-        """Replicas that planned restarts stop, share that waits for a capture.
-
-        Args:
-            t: times of the job.
-            share: of interruptions, that take a unit out.
-            each_s: mean time between failures of one replica, s.
-        """
-        rises = self._rises
-        often = math.fsum(rise[0] for rise in rises)
-        if not often:
-            return 0.0, 0.0
-        out, could, ran = (math.fsum(r[0] * r[k] for r in rises) / often for k in (1, 2, 3))
-        began = out / self.repair_s + (1.0 - share) * ran / each_s
-        start_s, more_s = t.restart_s, t.restore_s + t.drain_s
-        alone = math.exp(-began * start_s)
-        if np.any(t.every):
-            start_s, more_s = t.near_restart_s, t.near_drain_s
-            alone = t.far * alone + (1.0 - t.far) * math.exp(-began * start_s)
-        fails, others = ran / each_s, (out - 1.0) / self.repair_s
-        first = alone * _captured(began, fails + others, t.interval_s)
-        anew = math.exp(min(start_s * could / each_s, MOST))
-        takes_s = (anew - 1.0) * each_s / could if start_s else 0.0
-        first = first / (1.0 + share * fails * takes_s * first)
-        stops = math.fsum(r[0] * r[2] for r in rises) * first
-        gained = math.fsum(r[0] * (r[2] - r[3]) for r in rises)
-        late = gained * alone / fails * (1.0 - _captured(began, fails, t.interval_s))
-        most = self.replicas[0]
-        eased = self.mean(lambda j, _: j) - self.mean(lambda j, d: j * d) / (self.running * most)
-        kept = late * max(0.0, 1.0 - eased) / most
-        return stops * (takes_s + anew * more_s), kept
+        lost = (p @ (most - d) + stops) / most + late
+        return np.maximum(0.0, lost - (1.0 - lost) * np.expm1(log_goodput(then) - log_goodput(now)))
 
 
 def _captured(began: float, comes: float, interval_s: Values) -> Values:

@@ -25,6 +25,7 @@ from planner.case.job import Mode
 from planner.case.model import Limits
 from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
+from planner.files import NO_VALUE, open_xlsx, reading
 from planner.inputs import Inputs, changed, inputs_from_text
 from planner.limits import COUNTED_IN, named, path_of
 from planner.optimizer.bill import bill
@@ -41,8 +42,8 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue
-from planner.untrusted_files import NO_VALUE, open_xlsx, reading
-from planner.verifier import Recheck, faults, recheck
+from planner.verifier import faults, recheck
+from planner.verifier.basis import Findings
 from planner.version import __version__
 from planner.workbook import performance, quote, tables, write
 from planner.workbook.book import Book, Input, Place
@@ -448,7 +449,7 @@ def _case_of(draft: Draft) -> Case:
     return replace(case, companions=with_companions(inputs, larger).companions)
 
 
-def evaluate_draft(draft: Draft) -> tuple[Plan, Recheck]:
+def evaluate_draft(draft: Draft) -> tuple[Plan, Findings]:
     """The edited plan with the companions it needs, and which limits it breaks.
 
     Raises:

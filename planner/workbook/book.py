@@ -89,7 +89,7 @@ class Allowed(NamedTuple):
         return f"{kind} from {self.low:g}{most}{', or nothing' if self.blank else ''}"
 
 
-COUNT, SHARE = Allowed(0, 10_000_000, whole=True), Allowed(0, 1)
+ANY, COUNT, SHARE = Allowed(), Allowed(0, 10_000_000, whole=True), Allowed(0, 1)
 Place = tuple[str, str]
 """A sheet and an address."""
 CHART_ROWS = 10
@@ -451,37 +451,30 @@ def _figure(name: str) -> tuple[str, str, str]:
     return capital(row.label), "" if row.unit == "share" else row.unit, look
 
 
-class Fact(NamedTuple):
-    """A figure that follows from others, or stands as planned; the note says how."""
+class Figure(NamedTuple):
+    """A figure of a list; its key, to the first dot, is its name, the note says how it follows."""
 
     name: str
     value: Term
     note: str = ""
-
-
-class Given(NamedTuple):
-    """A figure that may be edited; its key, to the first dot, is its name."""
-
-    name: str
-    value: Scalar
-    note: str = ""
-    allowed: Allowed = Allowed()
+    allowed: Allowed | None = None
+    """Of a figure that may be edited."""
     more: str = ""
     """Note beside the label."""
 
 
-def write_figures(sheet: Sheet, rows: Iterable[Fact | Given], cells: dict[str, V]) -> None:
+def write_figures(sheet: Sheet, rows: Iterable[Figure], cells: dict[str, V]) -> None:
     """Write figures one below the other; add each cell by name before the next is made."""
     for row in rows:
         cells[row.name] = _write(sheet, row)
 
 
-def _write(sheet: Sheet, row: Fact | Given) -> V:
+def _write(sheet: Sheet, row: Figure) -> V:
     book, at = sheet.book, sheet.at
     label, unit, look = _figure(row.name)
-    if unit == "kW" and isinstance(row, Fact) and of(row.value).number > MW_FROM_KW:
+    if unit == "kW" and row.allowed is None and of(row.value).number > MW_FROM_KW:
         unit, look = "MW", "mega"
-    label = f"{label}, {row.more}" if isinstance(row, Given) and row.more else label
+    label = f"{label}, {row.more}" if row.more else label
     sheet.put(at, LABEL, label, book.look("wrap", "line"))
     sheet.put(at, UNIT, book.currency.named(unit), book.look("text", "grey", "line"))
     quiet = book.look("wrap", "note", "line")
@@ -489,7 +482,7 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
     room = sum(sheet.widths[NOTE:])
     sheet.page.set_row(at, max(height(label, sheet.widths[LABEL]), height(row.note, room, 9)))
     sheet.at += 1
-    if isinstance(row, Given):
+    if row.allowed is not None and not isinstance(row.value, V):
         meaning = Meaning("figure", row.name, label, unit, row.allowed)
         return sheet.input(at, VALUE, row.value, look, meaning, row.name)
     value = or_na(row.value) if isinstance(row.value, V) else row.value

@@ -227,11 +227,6 @@ def exp(value: V) -> V:
     return _call("EXP", math.exp, value)
 
 
-def ln(value: V) -> V:
-    """The natural logarithm of a value."""
-    return _call("LN", math.log, value)
-
-
 def sum_(values: Iterable[Shown], span: str) -> V:
     """The sum of the values in a range; texts among them count for nothing."""
     return V(math.fsum(v for v in values if isinstance(v, (int, float))), f"SUM({span})")

@@ -13,14 +13,14 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.units import HOURS_PER_YEAR
 from planner.workbook.book import (
+    ANY,
     CHART_ROWS,
     COUNT,
     LABEL,
     SHARE,
     Allowed,
     Book,
-    Fact,
-    Given,
+    Figure,
     Meaning,
     Sheet,
     height,
@@ -53,7 +53,6 @@ _NO_LIMIT = 1e9
 """GB/s: clients that can take as much limit nothing."""
 _POLICIES = {"optimal": "best interval, as planned", "fixed": "given by the problem"}
 _GOODPUT = "(1 - stall/interval) x exp(-(drain + restart + restore)/MTTI) x rework(interval/MTTI)"
-Facts = Iterator[Fact]
 
 
 class Performance(dict[str, V]):
@@ -78,60 +77,60 @@ class Performance(dict[str, V]):
         self._part("Checkpoint and restore", self._checkpoint(), self._restore())
         self._part("Goodput", self._goodput(), self._work())
 
-    def _part(self, title: str, *rows: Iterable[Fact | Given]) -> None:
+    def _part(self, title: str, *rows: Iterable[Figure]) -> None:
         self.sheet.heading(title)
         for each in rows:
             write_figures(self.sheet, each, self)
         self.sheet.at += 1
 
-    def _inputs(self) -> Iterator[Given | Fact]:
+    def _inputs(self) -> Iterator[Figure]:
         job, site = self.job, self.plan.site
-        yield Given("checkpoint_gb", job.checkpoint_gb, "", _POSITIVE)
-        yield Given("interval_s", job.interval_s, _POLICIES[job.interval_policy], _POSITIVE)
+        yield Figure("checkpoint_gb", job.checkpoint_gb, "", _POSITIVE)
+        yield Figure("interval_s", job.interval_s, _POLICIES[job.interval_policy], _POSITIVE)
         if job.mode == "async":
             if job.derived_stall:
-                yield Fact("stall_s", job.stall_s, "overhead and copy to the host, as planned")
+                yield Figure("stall_s", job.stall_s, "overhead and copy to the host, as planned")
             else:
-                yield Given("async_stall_s", job.stall_s)
-            yield Given("drain_slowdown", job.drain_slowdown, "", SHARE)
+                yield Figure("async_stall_s", job.stall_s, "", ANY)
+            yield Figure("drain_slowdown", job.drain_slowdown, "", SHARE)
         rate = job.failures_per_gpu_day
-        yield Given("failures_per_gpu_day", rate, "interruptions of the job", _POSITIVE)
-        yield Given("restart_s", job.restart_s)
+        yield Figure("failures_per_gpu_day", rate, "interruptions of the job", _POSITIVE)
+        yield Figure("restart_s", job.restart_s, "", ANY)
         if job.lost_time:
             how = "of the time between restarts: evaluation, people, network, slow starts"
-            yield Given("lost_time", job.lost_time, how, SHARE)
+            yield Figure("lost_time", job.lost_time, how, SHARE)
         if job.repair is not None:
-            yield Given("repair.hardware_share", job.repair.hardware_share, "", SHARE)
-            yield Given("repair.swap_s", job.repair.swap_s, "on top of the restart")
+            yield Figure("repair.hardware_share", job.repair.hardware_share, "", SHARE)
+            yield Figure("repair.swap_s", job.repair.swap_s, "on top of the restart", ANY)
         for row in self.types:
             sku, idle = row.line.sku, row.line.working - self._systems(row.line.sku)
             how = "in place, not used by the job"
-            yield Given(f"hot_spares.{sku}", idle, how, COUNT, product(row.line))
-        yield Given("delivered_fraction_write", site.delivered_fraction_write, "derating", _PART)
-        yield Given("delivered_fraction_read", site.delivered_fraction_read, "derating", _PART)
+            yield Figure(f"hot_spares.{sku}", idle, how, COUNT, product(row.line))
+        yield Figure("delivered_fraction_write", site.delivered_fraction_write, "derating", _PART)
+        yield Figure("delivered_fraction_read", site.delivered_fraction_read, "derating", _PART)
         for kind, limit, systems in (
             ("write", job.client_write_limit_gb_per_s, job.writing_systems),
             ("read", job.client_read_limit_gb_per_s, job.reading_systems),
         ):
             if limit < _NO_LIMIT and systems:
-                yield Fact(f"client_{kind}_gb_per_s", limit / systems, "per GPU system")
-        yield Given("fill_limit", site.fill_limit, "", _PART)
+                yield Figure(f"client_{kind}_gb_per_s", limit / systems, "per GPU system")
+        yield Figure("fill_limit", site.fill_limit, "", _PART)
 
     def _systems(self, sku: str) -> int:
         """The systems of a type that the job uses, as planned."""
         alone = {self.job.gpu_type: self.job.systems_used}  # a plan made by hand may not say
         return (self.job.systems_by_type or alone).get(sku, 0)
 
-    def _training(self) -> Iterator[Given | Fact]:
+    def _training(self) -> Iterator[Figure]:
         job = self.job
         if job.useful_pflops is None or job.mfu is None:
             return
-        yield Given("mfu", job.mfu, "", _PART)
+        yield Figure("mfu", job.mfu, "", _PART)
         if job.tokens is not None and job.active_parameters is not None:
-            yield Given("tokens_trillion", job.tokens / 1e12, "", _POSITIVE)
-            yield Given("active_parameters_billion", job.active_parameters / 1e9, "", _POSITIVE)
+            yield Figure("tokens_trillion", job.tokens / 1e12, "", _POSITIVE)
+            yield Figure("active_parameters_billion", job.active_parameters / 1e9, "", _POSITIVE)
 
-    def _gpus(self) -> Facts:
+    def _gpus(self) -> Iterator[Figure]:
         job, used, gpus, most = self.job, [], [], 0
         for row in self.types:
             sku = row.line.sku
@@ -139,16 +138,16 @@ class Performance(dict[str, V]):
             used.append(systems)
             gpus.append(systems * job.usable_gpus_by_type[sku])
             most += self._systems(sku) * job.usable_gpus_by_type[sku]
-        yield Fact("systems_ready", sum_of(used), "in place, less hot spares")
+        yield Figure("systems_ready", sum_of(used), "in place, less hot spares")
         total, how = sum_of(gpus), "systems in use x GPUs that a replica can fill"
         if job.whole_replicas and job.replica_gpus:
             total = int_(total / job.replica_gpus) * job.replica_gpus
             most = most // job.replica_gpus * job.replica_gpus
             how = f"in whole replicas of {job.replica_gpus} GPUs"
         rest = most - job.gpus_used
-        yield Fact("gpus_used", max_(0, total - rest) if rest else total, how)
+        yield Figure("gpus_used", max_(0, total - rest) if rest else total, how)
 
-    def _bandwidth(self) -> Facts:
+    def _bandwidth(self) -> Iterator[Figure]:
         job, gain = self.job, 1.0
         if job.burst is not None:
             gain = job.delivered_write_gb_per_s / job.burst.delivered_sustained_gb_per_s
@@ -157,7 +156,7 @@ class Performance(dict[str, V]):
             ("read", job.reading_systems, "all"),
         ):
             nameplate = self._per_unit(f"nameplate_{kind}_gb_per_s")
-            yield Fact(f"nameplate_{kind}_gb_per_s", nameplate, "storage units x nameplate of one")
+            yield Figure(f"nameplate_{kind}_gb_per_s", nameplate, "units x nameplate of one")
             reached = self[f"nameplate_{kind}_gb_per_s"] * self[f"delivered_fraction_{kind}"]
             how = "nameplate x delivered share"
             if kind == "write" and gain != 1.0:
@@ -167,58 +166,58 @@ class Performance(dict[str, V]):
                 reached = min_(reached, of(systems) * self[f"client_{kind}_gb_per_s"])
             most = getattr(job, f"client_{kind}_limit_gb_per_s")
             how = how if getattr(job, f"delivered_{kind}_gb_per_s") < most else "client limit"
-            yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
+            yield Figure(f"delivered_{kind}_gb_per_s", reached, how)
 
     def _per_unit(self, figure: str) -> V:
         """A figure of the storage in place, by units."""
         rated = [(row, getattr(row.line, figure) / row.line.working) for row in self.stores]
         return sum_of([row.working * constant(each) for row, each in rated])
 
-    def _checkpoint(self) -> Facts:
+    def _checkpoint(self) -> Iterator[Figure]:
         job, how = self.job, "checkpoint size / delivered write bandwidth"
         transfer = self["checkpoint_gb"] / self["delivered_write_gb_per_s"]
         if job.mode == "sync":
-            yield Fact("stall_s", transfer, how)
-            yield Fact("drain_s", 0, "part of the stall")
+            yield Figure("stall_s", transfer, how)
+            yield Figure("drain_s", 0, "part of the stall")
         else:
             self.setdefault("stall_s", self.get("async_stall_s", of(0)))
-            yield Fact("drain_s", transfer, how)
+            yield Figure("drain_s", transfer, how)
         every = 1 if job.local is None else job.local.every
         self["to_storage_s"] = self["interval_s"] * every if every > 1 else self["interval_s"]
-        yield Fact("overlap", self["drain_s"] / self["to_storage_s"], "drain / interval")
-        yield Fact("blocking", self["stall_s"] / self["interval_s"], "stall / interval")
+        yield Figure("overlap", self["drain_s"] / self["to_storage_s"], "drain / interval")
+        yield Figure("blocking", self["stall_s"] / self["interval_s"], "stall / interval")
 
-    def _restore(self) -> Facts:
+    def _restore(self) -> Iterator[Figure]:
         job, read = self.job, self["checkpoint_gb"]
         how = "checkpoint size / delivered read bandwidth"
         if job.fan_out != 1.0:
             read = constant(job.fan_out) * read
             how = f"{job.fan_out:.4g} x {how}: restore fan-out as planned"
-        yield Fact("restore_s", read / self["delivered_read_gb_per_s"], how)
+        yield Figure("restore_s", read / self["delivered_read_gb_per_s"], how)
         shrunk = None if job.repair is None else job.repair.shrunk
         per_day = self["failures_per_gpu_day"] * self["gpus_used"]
         per_day = per_day if shrunk is None else per_day * constant(shrunk.failing)
         how = "86,400 s / (failures per GPU and day x GPUs in use)"
-        yield Fact("mtti_s", 86400 / per_day, how)
+        yield Figure("mtti_s", 86400 / per_day, how)
         held = constant(job.other_data_tb) + self["checkpoint_gb"] * job.checkpoints_held / 1000
         how = f"{job.checkpoints_held:g} checkpoints and {job.other_data_tb:,.4g} TB of other data"
-        yield Fact("capacity_needed_tb", held / self["fill_limit"], f"{how} / share in use")
+        yield Figure("capacity_needed_tb", held / self["fill_limit"], f"{how} / share in use")
         if self.stores and all(row.line.usable_tb is not None for row in self.stores):
             how = "storage units x usable capacity of one"
-            yield Fact("usable_tb", self._per_unit("usable_tb"), how)
+            yield Figure("usable_tb", self._per_unit("usable_tb"), how)
 
-    def _goodput(self) -> Facts:
+    def _goodput(self) -> Iterator[Figure]:
         job = self.job
         if job.repair is not None:
             how = "as planned: spares, failures and repair time"
-            yield Fact("waiting", 1.0 - job.repair.availability, how)
+            yield Figure("waiting", 1.0 - job.repair.availability, how)
         kept, how = of(job.goodput / (1 - job.lost_time)), "as planned: two checkpoint levels"
         if job.local is None:
             more = "" if job.repair is None else ", x replacements x (1 - waiting)"
             kept, how = self._one_level_goodput(), f"{_GOODPUT}{more}"
         if "lost_time" in self:
             kept, how = kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
-        yield Fact("goodput", kept, how)
+        yield Figure("goodput", kept, how)
 
     def _one_level_goodput(self) -> V:
         """The goodput of one level of checkpoints, without lost time besides failures."""
@@ -234,19 +233,19 @@ class Performance(dict[str, V]):
             result = result * swaps * (1 - self["waiting"])
         return result
 
-    def _work(self) -> Facts:
+    def _work(self) -> Iterator[Figure]:
         job = self.job
-        yield Fact("useful_gpus", self["gpus_used"] * self["goodput"], "GPUs in use x goodput")
+        yield Figure("useful_gpus", self["gpus_used"] * self["goodput"], "GPUs in use x goodput")
         if "mfu" not in self:
             return
         rate = constant(job.tflops_per_gpu * job.rate_share)
         how = f"effective GPUs x {rate.number:,.5g} TFLOP/s x MFU"
         how += ", scaling efficiency as planned" if job.scale_share != 1.0 else ""
-        yield Fact("useful_pflops", self["useful_gpus"] * rate * self["mfu"] / 1000, how)
+        yield Figure("useful_pflops", self["useful_gpus"] * rate * self["mfu"] / 1000, how)
         if "tokens_trillion" in self:
             run = 6 * self["active_parameters_billion"] * self["tokens_trillion"] * 1e6 / 86400
             how = "6 x active parameters x tokens / useful work"
-            yield Fact("days_to_train", run / self["useful_pflops"], how)
+            yield Figure("days_to_train", run / self["useful_pflops"], how)
 
 
 def _rework(z: V) -> V:
@@ -300,27 +299,27 @@ class PowerCost(dict[str, V]):
             self._part("Cost", self._cost(job))
         self.sheet.area(0, self.sheet.at)
 
-    def _part(self, title: str, rows: Iterator[Fact | Given]) -> None:
+    def _part(self, title: str, rows: Iterator[Figure]) -> None:
         self.sheet.heading(title)
         write_figures(self.sheet, rows, self)
         self.sheet.at += 1
 
-    def _inputs(self) -> Iterator[Fact | Given]:
+    def _inputs(self) -> Iterator[Figure]:
         site, ratio = self.plan.site, Allowed(1, 10)
-        yield Given("pue", site.pue, "", ratio)
-        if edition.two_pues(self.plan):
-            yield Given("pue_liquid", site.pue_liquid, "", ratio)
+        yield Figure("pue", site.pue, "", ratio)
+        if self.liquid and site.pue_liquid != site.pue:
+            yield Figure("pue_liquid", site.pue_liquid, "", ratio)
         if not self.money or site.electricity_usd_per_kwh is None or site.years is None:
             return
-        yield Given("electricity_usd_per_kwh", site.electricity_usd_per_kwh)
+        yield Figure("electricity_usd_per_kwh", site.electricity_usd_per_kwh, "", ANY)
         if edition.over_time(self.plan):
             how = "as planned: payments are discounted or end before the term"
-            yield Fact("years", site.years, how)
-            yield Fact("discount_rate", site.discount_rate)
+            yield Figure("years", site.years, how)
+            yield Figure("discount_rate", site.discount_rate)
         else:
-            yield Given("years", site.years, "", Allowed(1e-6, 50))
+            yield Figure("years", site.years, "", Allowed(1e-6, 50))
         if site.colocation_usd_per_kw_month:
-            yield Given("colocation_usd_per_kw_month", site.colocation_usd_per_kw_month)
+            yield Figure("colocation_usd_per_kw_month", site.colocation_usd_per_kw_month, "", ANY)
 
     def _sections(self) -> None:
         """Write power and amount of each section of the bill, each with a chart."""
@@ -374,20 +373,20 @@ class PowerCost(dict[str, V]):
             self["liquid_kw"] = sums[2] if sums else of(0)
         sheet.at += bool(rows)
 
-    def _power(self) -> Iterator[Fact]:
+    def _power(self) -> Iterator[Figure]:
         it_kw = self.bill.totals["it_kw"]
-        yield Fact("it_power_kw", it_kw, "at the nameplate draw")
+        yield Figure("it_power_kw", it_kw, "at the nameplate draw")
         how = "IT load x PUE"
         if "pue_liquid" in self:
             how = "air-cooled load x PUE + liquid-cooled load x its PUE"
-        yield Fact("facility_power_kw", self._metered(it_kw, self.get("liquid_kw")), how)
+        yield Figure("facility_power_kw", self._metered(it_kw, self.get("liquid_kw")), how)
         how = "nameplate where a typical draw is not stated"
-        yield Fact("typical_power_kw", self["typical_kw"], how)
+        yield Figure("typical_power_kw", self["typical_kw"], how)
         if "liquid_kw" in self:
-            yield Fact("heat_liquid_kw", self["liquid_kw"])
+            yield Figure("heat_liquid_kw", self["liquid_kw"])
         air = it_kw - self["liquid_kw"] if "liquid_kw" in self else it_kw
-        yield Fact("heat_air_kw", air)
-        yield Fact("heat_btu_per_h", it_kw * BTU_PER_H_PER_KW, "1 kW is 3,412.14 BTU/h")
+        yield Figure("heat_air_kw", air)
+        yield Figure("heat_btu_per_h", it_kw * BTU_PER_H_PER_KW, "1 kW is 3,412.14 BTU/h")
 
     def _metered(self, load: V, liquid: V | None) -> V:
         """The facility power of an IT load, part of it cooled by liquid."""
@@ -395,36 +394,36 @@ class PowerCost(dict[str, V]):
             return load * self["pue"]
         return (load - liquid) * self["pue"] + liquid * self["pue_liquid"]
 
-    def _cost(self, job: dict[str, V]) -> Iterator[Fact]:
+    def _cost(self, job: dict[str, V]) -> Iterator[Figure]:
         bill = self.bill.totals
-        yield Fact("capex_usd", bill["amount"], "total of the sheet Quote")
-        yield Fact("support_usd_per_year", bill["support"])
+        yield Figure("capex_usd", bill["amount"], "total of the sheet Quote")
+        yield Figure("support_usd_per_year", bill["support"])
         if "subscription" in bill:
-            yield Fact("subscriptions_usd_per_year", bill["subscription"])
+            yield Figure("subscriptions_usd_per_year", bill["subscription"])
         if not self.term:
             return
         yield self._energy()
         if "colocation_usd_per_kw_month" in self:
             rent = self["it_power_kw"] * 12 * self["colocation_usd_per_kw_month"]
-            yield Fact("colocation_usd_per_year", rent, "IT load x 12 months x price")
+            yield Figure("colocation_usd_per_year", rent, "IT load x 12 months x price")
         yearly = [self[name] for name in _YEARLY if name in self]
-        yield Fact("opex_usd_per_year", sum_of(yearly))
+        yield Figure("opex_usd_per_year", sum_of(yearly))
         yield self._tco(yearly)
         yield from self._ratios(job)
 
-    def _energy(self) -> Fact:
+    def _energy(self) -> Figure:
         power, how = self["facility_power_kw"], f"facility power x {HOURS_PER_YEAR:,.0f} h x price"
         if self.plan.site.energy_basis == "typical":
             wet = sum_of(self.usual_wet)
             power, how = self._metered(self["typical_power_kw"], wet), f"typical {how}"
         energy = power * constant(HOURS_PER_YEAR) * self["electricity_usd_per_kwh"]
-        return Fact("energy_usd_per_year", energy, how)
+        return Figure("energy_usd_per_year", energy, how)
 
-    def _tco(self, yearly: list[V]) -> Fact:
+    def _tco(self, yearly: list[V]) -> Figure:
         site, totals = self.plan.site, self.totals
         if not edition.over_time(self.plan):
             total = self["capex_usd"] + self["years"] * self["opex_usd_per_year"]
-            return Fact("tco_usd", total, "capex + term x opex")
+            return Figure("tco_usd", total, "capex + term x opex")
         assert totals is not None and totals.tco_usd is not None
         years = discounted_years(0.0, site.years or 0.0, site.discount_rate)
         support, opex = totals.support_usd_per_year or 0.0, totals.opex_usd_per_year or 0.0
@@ -432,20 +431,20 @@ class PowerCost(dict[str, V]):
         paid = left / support if support else 0.0
         how = f"capex + {paid:,.4g} years of support, as planned, + {years:,.4g} of the rest"
         rest = constant(paid) * yearly[0] + constant(years) * sum_of(yearly[1:])
-        return Fact("tco_usd", self["capex_usd"] + rest, how)
+        return Figure("tco_usd", self["capex_usd"] + rest, how)
 
-    def _ratios(self, job: dict[str, V]) -> Iterator[Fact]:
+    def _ratios(self, job: dict[str, V]) -> Iterator[Figure]:
         totals = self.totals
         assert totals is not None
         if totals.usd_per_useful_gpu_hour is not None:
             hours = job["useful_gpus"] * constant(HOURS_PER_YEAR) * self["years"]
             how = "TCO / (effective GPUs x hours)"
-            yield Fact("usd_per_useful_gpu_hour", self["tco_usd"] / hours, how)
+            yield Figure("usd_per_useful_gpu_hour", self["tco_usd"] / hours, how)
         if totals.usd_per_million_tokens is not None and "active_parameters_billion" in job:
             tokens = job["useful_pflops"] * constant(HOURS_PER_YEAR * 3600) / 6
             tokens = tokens / job["active_parameters_billion"] * self["years"]
             how = "TCO / tokens trained in the term"
-            yield Fact("usd_per_million_tokens", self["tco_usd"] / tokens, how)
+            yield Figure("usd_per_million_tokens", self["tco_usd"] / tokens, how)
 
 
 def _typical(row: Row) -> float | None:

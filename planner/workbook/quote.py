@@ -204,7 +204,7 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": nets,
         "amount": money,
         "support": money,
-        "subscription": money and edition.subscribed(plan),
+        "subscription": money and any(x.subscription_usd_per_year is not None for x in own),
     }
     titles = {} if nets else {"unit_list": "Unit price {}"}
     return [
@@ -256,8 +256,8 @@ class Bill:
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
         first = sheet.at
-        for block in edition.bill_sections(self.plan):
-            self._section(block.section, block.entries, self._line)
+        for section, entries in edition.bill_sections(self.plan):
+            self._section(section, entries, self._line)
         if "amount" in self.at:
             title = f"{OWN} (installation, freight, services: type them here)"
             self._section(title, range(1, OWN_LINES + 1), self._own_line)
@@ -436,7 +436,7 @@ def _terms(bill: Bill) -> Iterator[str]:
             f"Prices: {bill.book.currency.code}, net of discounts, {bill.taxes}. "
             "Budgetary estimates until vendors' quotes replace them; not an offer."
         )
-        yearly = "Support and subscriptions" if edition.subscribed(plan) else "Support"
+        yearly = "Support and subscriptions" if "subscription" in bill.at else "Support"
         years = plan.site.years
         term = f" over the term of {years:g} years" if years and bill.prices == "all" else ""
         yield f"{yearly}: paid per year{term}, not part of the amount."

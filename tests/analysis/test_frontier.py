@@ -13,7 +13,7 @@ import pytest
 
 from planner.analysis import frontier
 from planner.analysis.frontier import AGAINST, Against, knee
-from planner.analysis.request import SweepOptions
+from planner.api import Options
 from planner.case import resolve
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.optimise import optimise
@@ -28,14 +28,14 @@ from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, gpu_system, price, store
 
 SEEDS = (0, 7, 9)
-EXACT = SweepOptions(gap=1e-6, jobs=1)
+EXACT = Options(gap=1e-6, jobs=1)
 NOISE = 1e-5
 BOUND_NOISE = 1e-7
 MANY = 40
 
 
 def study(
-    inputs: Inputs, options: SweepOptions, against: Against = "storage", points: int = 50
+    inputs: Inputs, options: Options, against: Against = "storage", points: int = 50
 ) -> Frontier:
     return frontier.study(inputs, options, against, points=points)
 

@@ -23,7 +23,8 @@ import pytest
 
 from planner.analysis import pool, tornado
 from planner.analysis.pool import Lost, all_results, results
-from planner.analysis.request import SweepOptions
+from planner.analysis.request import EACH_GAP
+from planner.api import Options
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
@@ -160,7 +161,7 @@ def alive(pid: int) -> bool:
 
 
 def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:
-    options = SweepOptions(jobs=jobs, dask=dask)
+    options = Options(gap=EACH_GAP, jobs=jobs, dask=dask)
     return tornado.study(inputs, ("site.pue=1.1:1.3",), options).model_dump_json()
 
 

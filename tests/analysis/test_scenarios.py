@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.analysis.request import SweepOptions
 from planner.analysis.sweep import Scenarios, scenarios
 from planner.analysis.variants import Scenario
+from planner.api import Options
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
@@ -118,7 +118,7 @@ def test_one_value_that_contradicts_another_refuses_no_other(
 ) -> None:
     inputs = load(problem, settings=[setting])
     found = scenarios(inputs, vary=vary)
-    rows = rows_of(inputs, [*found], SweepOptions(1e-3))
+    rows = rows_of(inputs, [*found], Options(gap=1e-3))
     for row, scenario in zip(rows, found, strict=True):
         try:
             checked(inputs, scenario.changes)

@@ -11,7 +11,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
-from planner import atomic_files
+from planner import files
 from planner.analysis import variants
 from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
@@ -111,7 +111,7 @@ def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(
 def test_what_ends_before_anything_is_done_leaves_nothing(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic_files, "put_in_place", [])
+    monkeypatch.setattr(files, "put_in_place", [])
     stop_after(monkeypatch, 0)
     done = swept(small, tmp_path / "new", "--vary", PIECES)
     assert (done.code, done.out) == (130, "")

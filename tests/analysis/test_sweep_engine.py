@@ -13,10 +13,11 @@ import pytest
 from planner import shipped
 from planner.analysis import sweep
 from planner.analysis import variants as solving
-from planner.analysis.request import SweepOptions
+from planner.analysis.request import EACH_GAP
 from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
 from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
+from planner.api import Options
 from planner.case import resolve
 from planner.case.resolve import limit_at, limits_of
 from planner.errors import InputError, VerificationError
@@ -119,7 +120,7 @@ def test_what_is_proven_of_many_scenarios_is_true_of_each(family: str, chunk: in
     for seed, inputs in planned(FAMILIES[family], 10_000 + 1_000 * chunk, 4):
         gap = random.Random(seed).choice((1e-2, 1e-3, 1e-5))
         scenarios = changed_in_all(inputs, seed)
-        found = rows_of(inputs, scenarios, SweepOptions(gap))
+        found = rows_of(inputs, scenarios, Options(gap))
         for scenario, row in zip(scenarios, found, strict=True):
             if row["status"] != "invalid":
                 check(inputs, scenario, row, gap)
@@ -130,7 +131,7 @@ def test_most_rows_of_a_fine_sweep_are_proven_by_others() -> None:
     path = next(path for path in FIELDS if value_at(inputs, path) is not None)
     value = value_at(inputs, path)
     scenarios = [Scenario(n, (Change(path, value * (0.9 + 0.002 * n), ""),)) for n in range(100)]
-    rows = rows_of(inputs, scenarios, SweepOptions(1e-3))
+    rows = rows_of(inputs, scenarios, Options(gap=1e-3))
     reused = [row for row in rows if row["certificate"] == "reused"]
     assert len(reused) >= 80
     for place in (0, 33, 66, 99):
@@ -142,7 +143,7 @@ def test_most_rows_of_a_fine_sweep_are_proven_by_others() -> None:
 def test_exact_rows_state_the_plan_that_solve_takes(family: str) -> None:
     """Of plans as good as the best, preferred vendors first, then the cheapest."""
     for seed, inputs in planned(FAMILIES[family], 60_000, 6):
-        options = SweepOptions(2e-6, ties=True)
+        options = Options(gap=2e-6, ties=True)
         for answer in answers_of(inputs, drawn(inputs, seed, 8), options):
             case = resolve(applied(inputs, answer.scenario.changes))
             alone = optimise(case, gap=2e-6)
@@ -240,14 +241,14 @@ def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.Monke
     monkeypatch.setattr(solving, "rack_groups", recorded)
     figures = best(inputs, drawn=False)
     assert not confirms(inputs, figures)
-    (row,) = rows_of(inputs, [Scenario(0, ())], SweepOptions(GAP))
+    (row,) = rows_of(inputs, [Scenario(0, ())], Options(gap=GAP))
     assert (row["status"], row["racks"], len(drawn)) == ("optimal", 4, 1)
     placed = figures.model_copy(update={"racks": drawn.pop()})
     assert confirms(inputs, placed)
     for group in placed.racks:
         fewer = tuple(each for each in placed.racks if each is not group)
         assert not confirms(inputs, placed.model_copy(update={"racks": fewer}))
-    rows_of(load(shipped.problem_files()["10MW"]), [Scenario(0, ())], SweepOptions(GAP))
+    rows_of(load(shipped.problem_files()["10MW"]), [Scenario(0, ())], Options(gap=GAP))
     assert not drawn
 
 
@@ -268,7 +269,7 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     (group,) = solving.groups(
         Scenario(n, (Change(path, power_kw, ""),)) for n, power_kw in enumerate(powers_kw)
     )
-    asked = solving.prepare(inputs, group, SweepOptions(GAP))
+    asked = solving.prepare(inputs, group, Options(gap=GAP))
     answers = solving.solve(asked)
     assert [row["status"] for row in sweep.rows_of(asked, answers)] == ["optimal"] * 3
     forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
@@ -284,17 +285,15 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
 
 
 def rows_of(
-    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions | None = None
+    inputs: Inputs, scenarios: Sequence[Scenario], options: Options | None = None
 ) -> list[Row]:
     """Return the row of each scenario of a problem, solved in this process."""
     found: dict[int, Row] = {}
-    how = replace(options or SweepOptions(), jobs=1)
+    how = replace(options or Options(gap=EACH_GAP), jobs=1)
     solve_variants({"": inputs}, scenarios, how, made, found)
     return [found[scenario.index] for scenario in scenarios]
 
 
-def answers_of(
-    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions
-) -> list[Answer]:
+def answers_of(inputs: Inputs, scenarios: Sequence[Scenario], options: Options) -> list[Answer]:
     """Return the answer of each scenario of a problem, solved in this process."""
     return answers(inputs, scenarios, replace(options, jobs=1))

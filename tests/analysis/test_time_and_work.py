@@ -131,7 +131,7 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     assert value is not None
 
     found: dict[int, Row] = {}
-    how = Request(paths=(), jobs=1).rows(EXACT_ROWS)
+    how = Request(paths=(), solving=Options(jobs=1)).rows(EXACT_ROWS)
     solve_variants({"": inputs}, [Scenario(0, ())], how, rows_of, found)
     (row,) = found.values()
     assert row["objective"] == pytest.approx(value, rel=SAME)

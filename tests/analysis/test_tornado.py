@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.analysis.request import SweepOptions
 from planner.analysis.tornado import study
+from planner.api import Options
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
@@ -17,7 +17,7 @@ from planner.schema.analysis import Swing, Tornado
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, store
 
-EXACT = SweepOptions(gap=1e-6, jobs=1)
+EXACT = Options(gap=1e-6, jobs=1)
 NOISE = 3e-6
 
 

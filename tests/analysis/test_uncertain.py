@@ -14,7 +14,6 @@ import pytest
 from scipy import stats
 
 from planner.analysis import uncertain
-from planner.analysis.request import SweepOptions
 from planner.analysis.uncertain import study, unknowns, values_of
 from planner.analysis.variants import Answer, Scenario, answers
 from planner.api import Options, solve_with
@@ -29,7 +28,7 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
 from tests.world.random_cases import inputs_of, random_case
 
-EXACT = SweepOptions(gap=1e-6, jobs=1)
+EXACT = Options(gap=1e-6, jobs=1)
 SHARES = np.linspace(1e-6, 1.0 - 1e-6, 41)
 POWER = "site.facility_power=uniform(400 kW, 900 kW)"
 

@@ -16,7 +16,7 @@ from typing import Any
 import pulp
 import pytest
 
-from planner.untrusted_files import load_bytes
+from planner.files import load_bytes
 from planner.workbook.tables import unpack
 from tests.bad_input.conftest import Answer, HallRunner, Runner
 from tests.world.files import SOLVE

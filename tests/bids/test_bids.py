@@ -195,8 +195,8 @@ def done(folder: Path) -> Ran:
 
 def test_files_become_a_ranked_report(done: Ran) -> None:
     assert done.code == 0
-    assert "A ANVIL Systems is first" in done.out
-    assert all(f"\n{label} " in done.out for label in ("Next", "Mix"))
+    assert "First  A ANVIL Systems" in done.out
+    assert all(f"\n{label} " in done.out for label in ("First", "Mix"))
     assert "C: discounts on the whole take 5.000 % off every price" in done.out
     assert "1 EUR = 1.1 USD as given" in done.out
 

@@ -66,7 +66,7 @@ def _has_figures(item: Item, market: Market) -> bool:
     if _power_matters(problem) and market.basis.rated_kw(item) is None:
         return False
     height_needed = site.racks is not None and item.consumes.racks is None
-    return not height_needed or market.basis.stated(item, "rack_units") is not None
+    return not height_needed or market.basis.of_unit(item, "rack_units") is not None
 
 
 def _power_matters(problem: Problem) -> bool:

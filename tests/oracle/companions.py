@@ -20,7 +20,7 @@ from planner.schema.plan import FabricReport, Plan
 from planner.sizing.fabric import ComputeDesign, Tree, compute_sizes, fat_tree, smallest
 from planner.verifier import bill, hall
 from planner.verifier.basis import Basis, Findings
-from planner.verifier.fabric import Fabrics, Plug, plug_of
+from planner.verifier.fabric import Devices, Fabrics, plug_of
 from tests.oracle.facility import Whole, design, fewest
 from tests.oracle.money import RACKS, RESOURCES, Array, Market, Mask
 
@@ -64,7 +64,7 @@ class _Smallest(Fabrics):
         known |= {"spine_core_links": planes * tree.spine_core_links}
         super()._check(report, group, *rest, alone=alone)
 
-    def _of_systems(self, plug: Plug, radix: int) -> Tree | None:
+    def _of_systems(self, plug: Devices, radix: int) -> Tree | None:
         asked = self.basis.network.compute
         assert asked is not None
         ports = plug.ports // asked.planes_allowed[0]
@@ -78,7 +78,7 @@ class _Smallest(Fabrics):
 
 def _shared_racks(basis: Basis, counts: Mapping[str, int], rack: hall.Load) -> int:
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
-    loads = {i.id: hall.load_of(basis, i) for i in items if basis.stated(i, "rack_units")}
+    loads = {i.id: hall.load_of(basis, i) for i in items if basis.of_unit(i, "rack_units")}
     shares = {sku: tuple((load / rack).tolist()) for sku, load in loads.items()}
     names = sorted(shares, key=lambda sku: (-max(shares[sku]), sku))
     return fewest(tuple(shares[n] for n in names), tuple(counts[n] for n in names))

@@ -87,9 +87,9 @@ def design(item: Item, basis: Basis) -> Design | None:
     """Return the design of a GPU type: the first switch whose protocol and speed fit."""
     wanted, plug = basis.network.compute, plug_of(basis, item.id)
     for name in wanted.switches if wanted and plug else ():
-        group = plug.group_of(basis.items[name]) if plug else None
-        if group is not None and plug is not None:
-            return Design(name, group, plug.ports, plug.rails, plug.rail_group)
+        served = plug.served(basis.items[name]) if plug else None
+        if served is not None and plug is not None:
+            return Design(name, served[0], plug.ports, plug.rails, plug.rail_group)
     return None
 
 

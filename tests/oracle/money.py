@@ -138,7 +138,7 @@ class Market:
         draw_kw = (self.basis.rated_kw(item) or 0.0) * power_share
         liquid, typical_kw = self.basis.liquid_share(item), self.basis.typical_kw(item) or 0.0
         pue = liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air
-        kg = self.basis.stated(item, "weight_kg") or 0.0
+        kg = self.basis.of_unit(item, "weight_kg") or 0.0
         each = {POWER: draw_kw, FACILITY: draw_kw * pue, LIQUID: draw_kw * liquid, WEIGHT: kg}
         each[AIR] = draw_kw - each[LIQUID]
         if term is not None:

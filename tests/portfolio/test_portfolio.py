@@ -433,7 +433,6 @@ def test_averaged_periods_lead_to_the_best_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
-    monkeypatch.setattr("planner.portfolio.search.HUGE", 5)
     problem = {
         "periods": {"count": 4},
         "market": {"gpu_system": {"price_trend": -0.3}},

@@ -13,7 +13,7 @@ import yaml
 from openpyxl.workbook import Workbook
 
 from planner import cli
-from planner.untrusted_files import load_bytes
+from planner.files import load_bytes
 from tests.world.files import BOOK, CATALOG, PROBLEM
 
 HARMLESS = "harmless"

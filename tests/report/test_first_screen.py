@@ -135,11 +135,11 @@ def test_a_first_screen_names_the_option_for_the_rest() -> None:
 def test_stretches_cover_every_row_once() -> None:
     study, rows = samples.power_sweep()
     found = stretches(study, rows, samples.POWER)
-    assert sum(each.rows for each in found) == study.rows
-    assert [each.first for each in found[1:]] == [each.last + 1 for each in found[:-1]]
+    assert (found[0][0], found[-1][1]) == (0, study.rows - 1)
+    assert [first for first, _ in found[1:]] == [last + 1 for _, last in found[:-1]]
     systems = rows["units.nvidia_gb200_nvl72"]
-    assert all(systems[each.first] == systems[each.last] for each in found)
-    assert all(systems[one.first] != systems[other.first] for one, other in pairwise(found))
+    assert all(systems[first] == systems[last] for first, last in found)
+    assert all(systems[one] != systems[other] for (one, _), (other, _) in pairwise(found))
     assert best(study, rows) == 100
     assert best(study.model_copy(update={"sense": "minimize"}), rows) == 7
 

@@ -15,8 +15,7 @@ from planner.commands.check import report_findings
 from planner.loader import documents, load_with_findings
 from planner.report.screen import show
 from planner.report.views import telemetry
-from planner.report.views.telemetry import checkpoints_parquet, jobs_yaml, overrides_yaml
-from planner.schema.job import Job
+from planner.report.views.telemetry import checkpoints_parquet, overrides_yaml
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
@@ -127,53 +126,9 @@ def lay_out(folder: Path, problem: str) -> Path:
     return path
 
 
-def pasted(folder: Path, record: Characterization) -> Path:
-    """Put the section of the only job in the place of the problem's own."""
-    before, after = re.split(r"(?ms)^jobs:.*?(?=^objective)", FILES["problem.yaml"])
-    after = after.replace("maximize: goodput", "maximize: useful_gpus")
-    return lay_out(folder, f"{before}{jobs_yaml(record)}{after}")
-
-
-def only_job(record: Characterization) -> dict[str, Any]:
-    (job,) = documents.parse(jobs_yaml(record), "jobs").data["jobs"]
-    return dict(job)
-
-
-@pytest.mark.parametrize("place", range(3))
-def test_each_job_can_be_pasted_into_a_problem(place: int, tmp_path: Path) -> None:
-    found = JOBS[place]
-    path = pasted(tmp_path, record(found))
-    text, faulty = report_findings(path, (), None, as_json=False)
-    assert not faulty, text
-    inputs, _ = load_with_findings(path)
-    asked = inputs.problem.job
-    assert asked.name == found.name
-    assert asked.checkpoint.size_gb == pytest.approx(found.size_gb.value, rel=1e-3)
-    interval = asked.checkpoint.interval
-    assert interval.policy == "fixed"
-    assert interval.every_s == pytest.approx(found.interval_s.value, rel=1e-3)
-    assert asked.checkpoint.max_overlap >= found.overlap.value
-
-
-def test_what_is_known_of_failures_depends_on_the_gpus() -> None:
-    with_gpus = only_job(record(JOBS[0], calibration=CALIBRATION))
-    assert with_gpus["failures"] == {
-        "per_gpu_day": pytest.approx(86_400 / (10_800 * 13_600), rel=2e-3)
-    }
-    assert "restore" not in with_gpus
-    without = record(JOBS[0])
-    assert "failures" not in only_job(without)
-    assert "# failures: {per_gpu_day: 86,400 / (10800 s x GPUs)}" in jobs_yaml(without)
-    assert "no restart seen in 5 days" in jobs_yaml(record(job()))
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_name_is_more_than_a_name(name: str) -> None:
     text = TEXTS[name]
-    found = only_job(record(job(text, cluster=text, notes=(text, text))))
-    assert set(found) == {"name", "checkpoint"}
-    assert len(found["name"]) <= 200
-    Job.model_validate(found)
     overrides = tuple(
         each.model_copy(update={"label": text, "source": text, "now": text})
         for each in CALIBRATION.overrides

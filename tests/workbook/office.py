@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.untrusted_files import load_bytes
+from planner.files import load_bytes
 from tests.world.solved import FOLDER
 
 SOFFICE = shutil.which("soffice")

@@ -148,17 +148,6 @@ def _verdict(found: Audit, edited: Plan) -> str:
 # A simulation: goodput beside the formula's, time lost by cause, other intervals.
 
 YEAR_S = 365 * fmt.DAY_S
-_CAUSES = {
-    "stall": "budget.stall",
-    "slowdown": "budget.slowdown",
-    "rework": "loss.rework",
-    "drain": "loss.drain",
-    "restart": "loss.restart",
-    "restore": "loss.restore",
-    "waiting": "loss.waiting",
-    "shrunk": "budget.shrunk",
-    "other": "loss.other",
-}
 _SPLIT = (
     "The formula splits the loss by logarithms, the simulation by events: parts may differ "
     "although the sums agree."
@@ -258,8 +247,9 @@ def _difference(each: IntervalTried) -> str:
 
 def _losses(job: JobSimulated) -> Table:
     places, both = _digits(job), (job.predicted_loss, job.loss)
-    causes = [cause for cause in _CAUSES if any(getattr(each, cause) for each in both)]
-    columns = [words("", ("goodput", *(FIGURES[_CAUSES[cause]].label for cause in causes)))]
+    causes = [c for c in type(job.loss).model_fields if any(getattr(each, c) for each in both)]
+    labels = (FIGURES.get(f"budget.{c}") or FIGURES[f"loss.{c}"] for c in causes)
+    columns = [words("", ("goodput", *(each.label for each in labels)))]
     for head, loss, goodput in (
         ("predicted", job.predicted_loss, job.predicted),
         ("simulated", job.loss, job.goodput.mean),

@@ -278,24 +278,13 @@ def _ranked(found: Bids) -> list[Bid]:
 
 
 def _bid_facts(found: Bids) -> Iterator[tuple[str, str]]:
-    order = _ranked(found)
-    if order:
-        first = order[0]
-        assert first.measured is not None
-        text = f"{_bid_name(first)} is first: {_value(found, first.measured)}"
-        unread = f"; not read: {fmt.listed(list(first.unread[:4]))}" if first.unread else ""
-        yield "First", text + unread
-    else:
-        yield "First", "no bid meets every limit of the problem"
-    best = order[0].measured if order else None
-    behind = [
-        f"{_bid_name(bid)} ({100 * ((bid.measured or 0.0) / best - 1.0):+.2f} %)"
-        for bid in order[1:]
-        if best
-    ]
-    yield "Next", fmt.listed(behind)
+    text, order = "no bid meets every limit of the problem", _ranked(found)
+    if order and (value := order[0].measured) is not None:
+        text = f"{_bid_name(order[0])}: {_value(found, value)}"
+        unread = order[0].unread[:4]
+        text += f"; not read: {fmt.listed(unread)}" if unread else ""
+    yield "First", text
     yield "Mix", _mix(found)
-    yield "No rank", "; ".join(_out(bid) for bid in found.bids if not bid.rank)
 
 
 def _mix(found: Bids) -> str:
@@ -325,16 +314,8 @@ def _mix(found: Bids) -> str:
     return f"{text} ({proof})"
 
 
-def _out(bid: Bid) -> str:
-    if bid.state == "open":
-        why = bid.open[0].partition(": ")[0] if bid.open else "not evaluated"
-        return f"{_bid_name(bid)} ({why})"
-    return f"{_bid_name(bid)} breaks {fmt.short(fmt.listed(bid.against), 60)}"
-
-
 def _bids_table(found: Bids) -> Table:
-    known = [bid for bid in found.bids if bid.figures is not None]
-    order = [*_ranked(found), *(bid for bid in known if not bid.rank)]
+    order = [*_ranked(found), *(bid for bid in found.bids if not bid.rank)]
     of = [bid.figures for bid in order]
     pflops = any(each is not None and each.useful_pflops is not None for each in of)
     work = FIGURES["useful_pflops" if pflops else "useful_gpus"]
@@ -347,7 +328,7 @@ def _bids_table(found: Bids) -> Table:
         figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
         figures("TCO", values_of(of, lambda f: f.tco_usd), "USD"),
         figures(work.title, values_of(of, lambda f: getattr(f, work.name)), fmt.about),
-        words("limits", (_STATES[bid.state] for bid in order), detail=True),
+        words("limits", (_STATES[bid.state] for bid in order)),
     )
     return Table("Bids", columns, rows="bids")
 

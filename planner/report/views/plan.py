@@ -34,7 +34,6 @@ from planner.report.edition import (
     in_currency,
     own_lines,
     part_number,
-    two_pues,
 )
 from planner.report.screen import show
 from planner.schema.operation import JobPlan
@@ -376,7 +375,7 @@ def _power(plan: Plan, totals: Totals) -> str:
     text = "not known in full"
     if totals.facility_power_kw is not None:
         pue = f"PUE {plan.site.pue:g}"
-        if two_pues(plan):
+        if plan.site.pue_liquid != plan.site.pue:
             pue += f" air, {plan.site.pue_liquid:g} liquid"
         text = f"{fmt.quantity(round(totals.facility_power_kw), 'kW')} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import groupby
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
@@ -114,16 +114,8 @@ def bought(study: Sweep, rows: Rows, place: int) -> str:
     return fmt.units(counts, {column.name: column.label for column in columns})
 
 
-class Stretch(NamedTuple):
-    """Neighbouring values of an input with one plan or none, from row ``first`` to ``last``."""
-
-    first: int
-    last: int
-    rows: int
-
-
-def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
-    """Stretches of one input of numbers with the same purchase, GPUs in use and status."""
+def stretches(study: Sweep, rows: Rows, over: Input) -> list[tuple[int, int]]:
+    """First and last row of each stretch of one input with the same purchase, GPUs and status."""
     names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
 
     def plan(place: int) -> tuple[Any, ...]:
@@ -134,7 +126,7 @@ def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
 
     order = sorted(range(length(rows)), key=lambda row: rows[over.name][row])
     groups = (list(group) for _, group in groupby(order, plan))
-    return [Stretch(places[0], places[-1], len(places)) for places in groups]
+    return [(places[0], places[-1]) for places in groups]
 
 
 def best(study: Sweep, rows: Rows) -> int | None:
@@ -208,8 +200,7 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
     places, lasts = list(range(length(rows))), []
     is_line = len(inputs) == 1 and _numeric(rows, inputs[0])
     if is_line:
-        found = stretches(study, rows, inputs[0])
-        places, lasts = [each.first for each in found], [each.last for each in found]
+        places, lasts = map(list, zip(*stretches(study, rows, inputs[0]), strict=True))
     columns = [_input(rows, column, places, column.label) for column in heads]
     columns += [_input(rows, column, lasts, "to") for column in heads if is_line]
     for head, at in ((fmt.goal(study), places), *([("at its end", lasts)] if is_line else [])):

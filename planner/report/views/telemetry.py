@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,7 +30,6 @@ from planner.report.blocks import (
 from planner.report.exports import COMPRESSION
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
-    CONFIDENCE,
     Calibration,
     Characterization,
     FleetStudy,
@@ -70,7 +68,6 @@ def view(record: Characterization) -> list[Block]:
         Heading(f"Storage telemetry  ({count} of {where})"),
         Facts(tuple(facts)),
         _jobs(record),
-        *(() if study is None else [_fleet_table(study)]),
         *(() if found is None else _calibration(found)),
         notes_block((*_notes(record), *(() if study is None else _fleet_notes(study)))),
     ]
@@ -170,14 +167,11 @@ def _calibration(found: Calibration) -> Iterator[Block]:
         figures("now", (fmt.short(each.now or "-", 18) for each in rows), str),
         figures("measured", (fmt.measured(each.measured, each.unit) for each in rows), str),
         words("source", (fmt.short(each.source, _TEXT) for each in rows)),
+        words("for sweep --mode uncertain --vary", (each.distribution for each in rows)),
     )
     notes = ("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",)
     if rows:
         yield Table(title, columns, notes, detail=True)
-    drawn = tuple(
-        shlex.quote(fmt.short(each.distribution, _TEXT)) for each in rows if each.distribution
-    )
-    yield Text(drawn, "Ranges, for planner sweep --mode uncertain --vary", points=True, detail=True)
     texts = tuple(fmt.short(text, _TEXT) for text in found.not_measured)
     yield Text(texts, "Not measured" if rows else title, points=True, first=3)
 
@@ -254,31 +248,6 @@ def _fleet_notes(study: FleetStudy) -> Iterator[str]:
         yield f"{text}: {_some(names)}" if names else ""
 
 
-def _fleet_table(study: FleetStudy) -> Table:
-    """The jobs of the fleet, the largest models first."""
-    jobs = sorted(study.jobs, key=lambda job: -job.parameters)
-    limit = fmt.percent(study.limit, 0)
-
-    def three(value: float) -> str:
-        return f"{value:.3g}"
-
-    columns = (
-        words("job", (fmt.short(job.name, _NAME) for job in jobs)),
-        words("cluster", (fmt.short(job.cluster, 16) for job in jobs)),
-        figures("parameters", (fmt.significant(job.parameters, "parameters") for job in jobs), str),
-        figures("GPUs", (job.gpus for job in jobs), 0),
-        figures("size", (fmt.significant(job.size_gb, "GB") for job in jobs), str),
-        figures("interval", (fmt.significant(job.interval_s, "s") for job in jobs), str),
-        figures("overlap", (job.overlap for job in jobs), fmt.percent),
-        figures("GB/s", (job.write_gb_per_s for job in jobs), three),
-        figures(f"GB/s at {limit}", (job.demand_gb_per_s for job in jobs), three),
-    )
-    text = (
-        f"law: size / (overlap x interval); ranges hold the truth with {fmt.percent(CONFIDENCE, 0)}"
-    )
-    return Table("Jobs of the fleet", columns, (text,), detail=True)
-
-
 def charts(study: FleetStudy) -> tuple[Chart, ...]:
     """The charts of bandwidth against model size, per GPU, and against interval."""
     jobs = study.jobs
@@ -349,22 +318,6 @@ def checkpoints_parquet(record: Characterization, table: CheckpointTable) -> byt
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _COMMENT = 200
-_HEAD = (
-    "# Found in storage telemetry. A problem holds one job: keep one entry of the list.",
-    "# Not measured, so at their defaults: stall, writers, slowdown while draining, restart.",
-    "# Where the objective is goodput, add training: {mfu: 40 %} with what the job reaches.",
-)
-
-
-def jobs_yaml(record: Characterization) -> str:
-    """The jobs found as a ``jobs:`` section for a problem file.
-
-    Comments tell ranges, derived figures, and unmeasured ones.
-    """
-    lines = [*_HEAD, "jobs:" if record.jobs else "jobs: []"]
-    for job in record.jobs:
-        lines += _entry(record, job)
-    return "\n".join(lines) + "\n"
 
 
 def overrides_yaml(calibration: Calibration) -> str:
@@ -383,44 +336,11 @@ def overrides_yaml(calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
-    seen = f"{fmt.counted(job.checkpoints, 'checkpoint')} in {fmt.duration(job.observed_s)}"
-    yield f"  - name: {_yaml_text(fmt.short(job.name, _COMMENT) or 'job')}"
-    yield "    " + _comment(f"{job.cluster}: {seen}")
-    size = f"{fmt.stated(job.size_gb, 'GB')}  # {fmt.span(job.size_gb, 'GB')}, implied parameters: "
-    every = f"{{policy: fixed, every: {fmt.stated(job.interval_s, 's')}}}"
-    top = max(job.overlap.value, job.overlap.high or 0.0, USUAL_OVERLAP)
-    overlap = fmt.measured(job.overlap, "share") if job.resolved else fmt.most(job.overlap, "share")
-    rate = fmt.measured(job.write_gb_per_s, "GB/s")
-    yield "    checkpoint:"
-    yield f"      size: {size}{fmt.measured(job.parameters, 'parameters')}"
-    yield "      mode: async  # telemetry does not tell"
-    yield f"      interval: {every}  # {fmt.span(job.interval_s, 's')}"
-    yield f"      max_overlap: {min(100, math.ceil(100 * top))} %  # measured {overlap} at {rate}"
-    yield f"    {_failures(record, job)}"
-    yield from (f"    {_comment(text)}" for text in job.notes)
-
-
-def _failures(record: Characterization, job: JobFound) -> str:
-    """The failure rate where a number of GPUs is known, else how to get it."""
-    if job.mtti_s is None or job.mtti_s.value <= 0:
-        return f"# failures: no restart seen in {fmt.duration(job.observed_s)}"
-    found, every = record.calibration, f"a restart every {fmt.measured(job.mtti_s, 's')}"
-    if found is None or not found.gpus or found.job != job.name:
-        seconds = f"{job.mtti_s.value:.0f} s"
-        return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
-    rate = fmt.DAY_S / (job.mtti_s.value * found.gpus)
-    return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
-
-
 def _comment(text: str) -> str:
     return f"# {fmt.short(text, _COMMENT)}"
 
 
-def _yaml_text(text: str) -> str:
-    """A text between double quotes, as JSON and YAML both read it."""
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _key(path: str) -> str:
-    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(fmt.short(path, _COMMENT))
+    """A path as a key, where needed between quotes as JSON and YAML both read them."""
+    plain = _PLAIN_KEY.fullmatch(path)
+    return path if plain else json.dumps(fmt.short(path, _COMMENT), ensure_ascii=False)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.atomic_files import remove, whole, write_all
 from planner.errors import InputError
+from planner.files import remove, whole, write_all
 from tests.world.commands import ran
 
 
