@@ -325,13 +325,6 @@ def after_one_level(
     return Stretch(spent, before + speed * (computed - slow), work_at(captures), safe, safe)
 
 
-def drained_every(job: JobRun) -> int:
-    """Captures from one drained copy to the next; more than planned where a drain lasts longer."""
-    if job.local is None:
-        return 1
-    return max(job.local.every, math.ceil(job.drain_s / job.interval_s - 1e-9))
-
-
 def after_two_levels(
     job: JobRun,
     speed: Array,
@@ -344,7 +337,7 @@ def after_two_levels(
     """End of a stretch of a job with a local level.
 
     Capture k ends at k intervals and is safe locally ``settle`` later. The copies whose number is a
-    multiple of ``drained_every`` then drain one after another: copy j is due at first + j period
+    multiple of ``_Drains.every`` then drain one after another: copy j is due at first + j period
     and begins at max(first + j period, busy + (j - q) drain), where ``busy`` is the end of the
     drain under way at the start and q the newest copy due by then (-1: one that waited before).
 
@@ -381,7 +374,9 @@ class _Drains:
     def __init__(self, job: JobRun, state: LocalState) -> None:
         assert job.local is not None
         self.compute, self.interval = job.compute_s, job.interval_s
-        self.drain_s, self.every, self.state = job.drain_s, drained_every(job), state
+        self.drain_s, self.state = job.drain_s, state
+        late = math.ceil(job.drain_s / job.interval_s - 1e-9)
+        self.every = max(job.local.every, late)
         self.skipped = self.every - state.number % self.every
         self.first = self.skipped * self.interval + job.local.settle_s
         self.period = self.every * self.interval
