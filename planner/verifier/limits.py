@@ -226,7 +226,7 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     asked, goal, totals = run.basis.problem.objective, plan.objective, plan.totals
     row, sign = OBJECTIVES[asked.name], -1.0 if asked.minimize else 1.0
     own = getattr(totals if hasattr(totals, row.figure.name) else run.f, row.figure.name)
-    fields = {"name": asked.name, "sense": row.sense, "value": own}
+    fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
     fields |= {"indifference": asked.indifferent, "gap_asked": plan.provenance.gap}
     found.expect("objective", goal, fields)
     best, proven = goal.best, plan.status == "optimal" or goal.gap is not None
