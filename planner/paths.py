@@ -18,7 +18,7 @@ DataPath = tuple[str | int, ...]
 
 def steps_of(path: str) -> DataPath:
     """The steps of a dotted path: ``jobs.0.name`` leads to the first entry's name."""
-    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
+    return tuple(int(step) if step.isdecimal() else step for step in path.split("."))
 
 
 def dotted(steps: DataPath) -> str:
@@ -63,7 +63,7 @@ def step_into(here: Any, step: str, path: str) -> Any:
             return getattr(here, name)
     elif isinstance(here, Mapping):
         return here.get(step)
-    elif isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
+    elif isinstance(here, Sequence) and not isinstance(here, str) and step.isdecimal():
         if int(step) < len(here):
             return here[int(step)]
     raise KeyError(path)

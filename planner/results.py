@@ -572,7 +572,7 @@ def _cable_files(
     if not {"cables", "netbox"} & {*also}:
         return {}, []
     from planner.analysis.verification import open_plan
-    from planner.plan.cables import cable_schedule
+    from planner.plan.hall import cable_schedule
     from planner.report.exports import cables_csv, netbox_files
     from planner.workbook import tables
 

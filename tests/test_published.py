@@ -13,7 +13,7 @@ import pytest
 from planner.case import Case, resolve
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.plan.cables import cable_schedule
+from planner.plan.hall import cable_schedule
 from planner.schema.plan import CableSchedule, Line, Plan
 from planner.sizing.fabric import smallest
 from tests.world.random_cases import inputs_of, random_case
@@ -161,7 +161,7 @@ def test_lengths_follow_from_rows_positions_and_heights(schedule: CableSchedule)
     row, place = divmod(rack - 1, 10)
     way = row * 3 + place * 0.6 + 2 * 1.5 + ((48 - 1) + (48 - unit)) * 0.04445
     assert cable.length_m == -(-way * 1.1 // 1)
-    assert cable.medium == "multimode"
+    assert cable.medium == "as billed"
     beside = [c for c in schedule.cables if c.lower.rack == c.upper.rack and c.lower.rack]
     assert beside
     assert all((c.length_m or 0) <= 4 for c in beside)

@@ -33,7 +33,7 @@ from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise
 from planner.optimizer.search import QUESTION_WORK
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.plan.racks import rack_groups
+from planner.plan.hall import rack_groups
 from planner.schema.analysis import RowStatus
 from planner.schema.plan import Plan
 from planner.terminal import Progress, ignore

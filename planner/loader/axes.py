@@ -35,7 +35,8 @@ FACTOR = "x"
 _ROUNDING = Decimal("1e-9")
 """Distance from the end of a range, as a share of a step, within which the last step ends there."""
 _NUMBER = re.compile(
-    r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
+    r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z",
+    re.ASCII,
 )
 _PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
 

@@ -14,11 +14,11 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
+from planner.plan.hall import fabric_reports, rack_groups
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
 from planner.plan.lines import lines, totals
 from planner.plan.notes import Facts, assumptions, notes, verdict
-from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
     Infeasibility,
     NotConsidered,
@@ -149,19 +149,15 @@ def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
 
 
 def _site(inputs: Inputs, case: Case) -> Site:
-    problem = inputs.problem
-    site, term = problem.site, problem.term
+    site, term = inputs.problem.site, inputs.problem.term
+    stated = {name: getattr(term, name) for name in Site.model_fields if hasattr(term, name)}
     return Site(
         pue=site.pue_air,
         pue_liquid=site.pue_liquid,
-        colocation_usd_per_kw_month=term.colocation_usd_per_kw_month if term else 0.0,
-        discount_rate=term.discount_rate if term else 0.0,
-        energy_basis=term.energy_basis if term else "maximum",
-        years=term.years if term else None,
-        electricity_usd_per_kwh=term.electricity_usd_per_kwh if term else None,
         delivered_fraction_read=case.delivered_read_share,
         delivered_fraction_write=case.delivered_write_share,
-        fill_limit=problem.storage.fill_limit,
+        fill_limit=inputs.problem.storage.fill_limit,
+        **stated,
     )
 
 

@@ -18,8 +18,8 @@ from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
+from planner.plan.hall import switches_text
 from planner.plan.job import ways_in_use
-from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import FabricReport, Line, PriceNote, Section, Totals
@@ -80,10 +80,7 @@ def _offer_line(
         "racks": None if use is None else use.racks(count),
         "rack_class": figures.class_of(item),
         "gpus": offer.gpus * working if isinstance(offer, System) else 0,
-        "nameplate_read_gb_per_s": 0.0,
-        "nameplate_write_gb_per_s": 0.0,
         "usable_tb": 0.0 if item.category == "storage" else None,
-        "bulk_tb": 0.0,
     }
     if isinstance(offer, Storage):
         read, write = nameplate(offer, working) if working else (0.0, 0.0)
@@ -130,7 +127,7 @@ def _component_line(inputs: Inputs, parent: Line, bundle: Item, part: Item, quan
         "purchased": quantity * parent.purchased,
         "racks": None,
     }
-    fields = _product(part, inputs) | _NO_PRICE | own | _consumption(inputs, part, count)
+    fields = _product(part, inputs) | own | _consumption(inputs, part, count)
     return Line.model_validate(fields)
 
 
@@ -245,44 +242,24 @@ def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, float | No
     return fields | {"facility_power_kw": meter_kw}
 
 
-_NO_PRICE: dict[str, Any] = {
-    "unit_list_usd": None,
-    "unit_net_usd": None,
-    "extended_list_usd": None,
-    "extended_net_usd": None,
-    "support_usd_per_year": None,
-    "price": None,
-    "discount": 0.0,
-}
-
-
 @once_for_each
 def _price(item: Item, inputs: Inputs) -> dict[str, Any]:
     """Fields on the price that the count does not change."""
     price = inputs.prices.get(item.id)
     if price is None:
-        return _NO_PRICE
+        return {}
     sources = inputs.price_sources.get(item.id, {})
     start, end = support_span(item, inputs)
-    per_year = price.support_per_year
+    per_year, source = price.support_per_year, sources.get(price.source)
+    stated = {name: getattr(price, name, None) for name in PriceNote.model_fields}
+    stated |= {"source": source.title if source is not None else price.source}
+    stated |= {"book": inputs.price_books.get(item.id, "")}
     return {
         "unit_list_usd": price.list_usd,
         "discount": discount(item, inputs.discounts),
         "support_years": max(0.0, end - start) if inputs.problem.term else None,
         "support_from_years": min(start, end),
-        "price": PriceNote(
-            source=sources[price.source].title if price.source in sources else price.source,
-            date=price.date,
-            confidence=price.confidence,
-            book=inputs.price_books.get(item.id, ""),
-            note=price.note,
-            low_usd=price.low_usd,
-            high_usd=price.high_usd,
-            valid_until=price.valid_until,
-            currency=price.currency,
-            per_year_low_usd=price.per_year_low_usd,
-            per_year_high_usd=price.per_year_high_usd,
-        ),
+        "price": PriceNote(**stated),
         "min_order": price.min_order or None,
         "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
         "unit_subscription_list_usd": price.per_year_usd,

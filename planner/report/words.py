@@ -19,7 +19,8 @@ from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
 from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
-    from planner.schema.analysis import Breach, Study
+    from planner.schema.analysis import Study
+    from planner.schema.plan import LimitReport
     from planner.schema.telemetry import Measured
 
 CELL_LIMIT = 32_767
@@ -198,13 +199,13 @@ def write_row(
     return label if clear else headed(label, shown.unit), shown, texts
 
 
-def breach_text(breach: Breach) -> str:
+def breach_text(breach: LimitReport) -> str:
     """The value of a broken limit, its bound and the excess, power all in kW."""
     write = plain if breach.unit == "kW" else quantity
-    value = "not known" if breach.value is None else write(breach.value, breach.unit)
     bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
-    over = "" if breach.over is None else f", {write(breach.over, breach.unit)} too {far}"
-    return f"{breach.label}: {value}, allowed {bound} {write(breach.limit, breach.unit)}{over}"
+    over = f"{write(abs(breach.value - breach.limit), breach.unit)} too {far}"
+    value, limit = write(breach.value, breach.unit), write(breach.limit, breach.unit)
+    return f"{breach.label}: {value}, allowed {bound} {limit}, {over}"
 
 
 # Lists and names.

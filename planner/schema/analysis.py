@@ -3,7 +3,7 @@
 Additive changes only. Rows of a sweep are a table (Parquet, CSV); ``Sweep`` describes its columns.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -415,49 +415,11 @@ class Edit(Record):
     after: InItsUnit | str | None
 
 
-class Breach(Record):
-    """A limit that the edited plan breaks by ``over``; ``value`` None where not known."""
-
-    name: str
-    label: str
-    value: InItsUnit | None
-    sense: Literal["<=", ">="]
-    limit: InItsUnit
-    unit: str
-    over: InItsUnit | None
-
-
-def breaches_of(limits: Iterable[LimitReport], names: Collection[str]) -> tuple[Breach, ...]:
-    """The broken limits of a plan, by their names."""
-    same = ("name", "label", "value", "sense", "limit", "unit")
-    return tuple(
-        Breach(**{f: getattr(each, f) for f in same}, over=abs(each.value - each.limit))
-        for each in limits
-        if each.name in names
-    )
-
-
-class Shortage(Record):
-    """Something the edited cluster needs another number of than the workbook lists."""
-
-    sku: str
-    model: str
-    listed: int
-    needed: int
-
-
-class Stale(Record):
-    """A figure that the file shows otherwise than it is: not recalculated, or approximate there."""
-
-    name: str
-    shown: float
-    computed: float
-
-
 class Audit(Shown, Record):
     """An edited workbook, re-computed, beside the ``best`` plan under the edited inputs.
 
-    ``shortfall``: distance from the best; ``sheet_capex_usd``: with the workbook's counts.
+    ``breaches``: broken limits; ``shortages``: units (listed, needed) by item; ``stale``: figures
+    (shown, computed) by name that the file shows otherwise; ``shortfall``: distance from the best.
     """
 
     schema_version: int = 1
@@ -468,12 +430,11 @@ class Audit(Shown, Record):
     edited: Plan | None
     best: Plan | None
     reason: str | None = None
-    breaches: tuple[Breach, ...] = ()
+    breaches: tuple[LimitReport, ...] = ()
     remarks: tuple[str, ...] = ()
-    shortages: tuple[Shortage, ...] = ()
-    stale: tuple[Stale, ...] = ()
+    shortages: dict[str, tuple[int, int]] = {}
+    stale: dict[str, tuple[float, float]] = {}
     added_sheets: tuple[str, ...] = ()
-    sheet_capex_usd: float | None = None
     shortfall: float | None = None
 
 

@@ -316,13 +316,13 @@ class Line(PlanModel):
     quantity: Customer[int]
     installed: Customer[int] = 0
     purchased: Customer[int]
-    unit_list_usd: Listed[float | None]
-    discount: Discounted[float]
-    unit_net_usd: Net[float | None]
-    extended_list_usd: Listed[float | None]
-    extended_net_usd: Net[float | None]
-    support_usd_per_year: Net[float | None]
-    price: PriceNote | None
+    unit_list_usd: Listed[float | None] = None
+    discount: Discounted[float] = 0.0
+    unit_net_usd: Net[float | None] = None
+    extended_list_usd: Listed[float | None] = None
+    extended_net_usd: Net[float | None] = None
+    support_usd_per_year: Net[float | None] = None
+    price: PriceNote | None = None
     lead_time: Customer[str | None] = None
     unit_it_power_kw: Customer[float | None]
     it_power_kw: Customer[float | None]
@@ -519,8 +519,8 @@ class Site(PlanModel):
     """Site, budget and term for the outputs."""
 
     pue: Customer[float]
-    years: Customer[float | None]
-    electricity_usd_per_kwh: float | None
+    years: Customer[float | None] = None
+    electricity_usd_per_kwh: float | None = None
     delivered_fraction_read: Customer[float]
     delivered_fraction_write: Customer[float]
     fill_limit: Customer[float]

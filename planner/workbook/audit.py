@@ -35,7 +35,7 @@ from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report.edition import in_currency
-from planner.schema.analysis import Audit, Edit, Shortage, Stale, breaches_of
+from planner.schema.analysis import Audit, Edit
 from planner.schema.catalog import Item
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
@@ -536,23 +536,19 @@ def _judged(found: Audit, opened: _Opened, draft: Draft, sheet: Book) -> Audit:
         edited, checked = evaluate_draft(draft)
     except NothingRunsError as error:
         return found.model_copy(update={"edited": None, "reason": str(error)})
-    models = {item.id: item.model for item in draft.inputs.items}
     needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
     listed = draft.quantities
-    lacking = tuple(
-        Shortage(sku=sku, model=models[sku], listed=listed.get(sku, 0), needed=needed.get(sku, 0))
-        for sku in dict.fromkeys((*listed, *needed))
-        if listed.get(sku, 0) != needed.get(sku, 0)
-    )
+    counts = {sku: (listed.get(sku, 0), needed.get(sku, 0)) for sku in (*listed, *needed)}
+    lacking = {sku: (there, all_) for sku, (there, all_) in counts.items() if there != all_}
+    broken = {name for name, _ in checked.breaches}
     remarks = [text for name, text in checked.breaches if name == "jobs.interval_s"]
     return found.model_copy(
         update={
             "edited": edited,
-            "breaches": breaches_of(edited.limits, {name for name, _ in checked.breaches}),
+            "breaches": tuple(each for each in edited.limits if each.name in broken),
             "remarks": tuple(_LONG.sub(lambda n: f"{float(n[0]):.6g}", text) for text in remarks),
             "shortages": lacking,
-            "sheet_capex_usd": sheet.names["bill_amount"].number * found.solved.shown_in.usd,
-            "stale": tuple(_stale(opened, sheet, edited, whole=not lacking)),
+            "stale": dict(_stale(opened, sheet, edited, whole=not lacking)),
             "shortfall": None if found.best is None else _shortfall(edited, found.best),
         }
     )
@@ -561,7 +557,9 @@ def _judged(found: Audit, opened: _Opened, draft: Draft, sheet: Book) -> Audit:
 _LONG = re.compile(r"\d+\.\d{3,}")
 
 
-def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterator[Stale]:
+def _stale(
+    opened: _Opened, sheet: Book, edited: Plan, *, whole: bool
+) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield figures that the file shows otherwise than they are: stale, or as planned.
 
     Args:
@@ -576,7 +574,7 @@ def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterat
         if not isinstance(shown, (int, float)) or not isinstance(computed, (int, float)):
             continue
         if not math.isclose(shown, computed, rel_tol=_CLOSE, abs_tol=1e-12):
-            yield Stale(name=name, shown=float(shown), computed=float(computed))
+            yield name, (float(shown), float(computed))
 
 
 def _shortfall(edited: Plan, best: Plan) -> float | None:

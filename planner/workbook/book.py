@@ -51,7 +51,7 @@ _NUMBERS = {
 """Number formats by look; those of money depend on its currency, all others are General."""
 
 
-_BRIEF = '[>=1000000]#,##0.0,," M";[>=100]#,##0;0.0'
+_BRIEF = '[>=1000000]#,##0.0,," M";[>0]#,##0;"–"'
 """Number format of labels in charts."""
 
 

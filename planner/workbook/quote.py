@@ -164,7 +164,7 @@ class Column(NamedTuple):
 
 _COLUMNS = (
     Column("number", "#", 5, "text", lambda row: row.number),
-    Column("part", "Part number", 22, "text", lambda row: edition.part_number(row.line)),
+    Column("part", "Part number", 24, "text", lambda row: edition.part_number(row.line)),
     Column("what", "Description", 80, "wrap", lambda row: row.described),
     Column("quantity", "In place", 8.5, "n0", lambda row: row.line.quantity),
     Column("spares", "Spares", 7.5, "n0", lambda row: row.line.spares),

@@ -56,9 +56,10 @@ def add(book: Book, name: str, blocks: Iterable[Block]) -> None:
 
 def _widths(blocks: Sequence[Block]) -> list[float]:
     """The widths of the columns that all tables of a sheet share."""
-    found = [_FIRST, *[_FIGURE] * 5]
-    for table in (block for block in blocks if isinstance(block, Table)):
-        columns = table.columns[:_MOST_COLUMNS]
+    tables = [block.columns for block in blocks if isinstance(block, Table) and block.columns]
+    wordy = not tables or any(columns[0].words for columns in tables)
+    found = [_FIRST if wordy else _FIGURE, *[_FIGURE] * 5]
+    for columns in (each[:_MOST_COLUMNS] for each in tables):
         found += [_FIGURE] * (len(columns) - len(found))
         for at, column in enumerate(columns):
             texts = [len(each) for each in column.values if isinstance(each, str)]

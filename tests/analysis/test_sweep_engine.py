@@ -27,7 +27,7 @@ from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
-from planner.plan.racks import rack_groups
+from planner.plan.hall import rack_groups
 from planner.schema.plan import Plan, RackGroup
 from planner.verifier import confirms, verify
 from tests.optimizer.cases import everything_limited

@@ -19,7 +19,7 @@ from tests.world.random_hardware import figure
 from tests.world.requests import Bill, companion
 from tests.world.solved import solve
 
-SEEDS = (7016, 7021, 7039, 7056, 7062, 7078, 7123)
+SEEDS = (7016, 7039, 7056, 7062, 7078, 7123)
 
 
 def in_shared_racks(plan: Plan) -> int:

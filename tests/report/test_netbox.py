@@ -12,7 +12,7 @@ import pytest
 
 from planner import shipped
 from planner.loader import load
-from planner.plan.cables import cable_schedule
+from planner.plan.hall import cable_schedule
 from planner.report.exports import netbox_files
 from planner.schema.plan import CableSchedule, Plan
 from tests.world.commands import ran

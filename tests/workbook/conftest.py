@@ -39,7 +39,7 @@ def made(
     plan: Plan,
     audience: Audience = "internal",
     prices: Prices | None = None,
-    inputs: str | None = None,
+    inputs: bytes | None = None,
 ) -> Made:
     """Return an edition of a plan's workbook."""
     stream = io.BytesIO()

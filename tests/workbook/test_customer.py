@@ -205,6 +205,7 @@ def test_the_workbook_has_four_sheets_and_nothing_hidden(
         assert not [key for key, row in sheet.row_dimensions.items() if row.hidden]
         assert not [key for key, column in sheet.column_dimensions.items() if column.hidden]
     assert not [name for name, each in book.defined_names.items() if each.hidden]
+    assert len(book["Power & cost"]._charts) == (1 if prices == "none" else 2)
     text = whole_text(content)
     assert "comment" not in text.casefold().replace("commentpr", "")
     assert not re.search(r"[A-Za-z0-9+/]{400}", text)

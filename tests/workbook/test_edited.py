@@ -115,7 +115,7 @@ def figures_that_differ(found: Audit) -> dict[str, tuple[float, float]]:
     Waiting for repairs stays as planned on the sheet, so what rests on it may be stale.
     """
     assert found.edited is not None
-    stale = {each.name: (each.shown, each.computed) for each in found.stale}
+    stale = found.stale
     waits = found.edited.jobs[0].loss.waiting != found.solved.jobs[0].loss.waiting
     rests = {"goodput", "useful_gpus", "useful_pflops", "days_to_train"}
     rests |= {"usd_per_useful_gpu_hour", "usd_per_million_tokens"}
@@ -145,7 +145,7 @@ def test_missing_companions_are_listed_as_shortages(tmp_path: Path) -> None:
     source = shipped("hall_10MW")
     edits = places(source, {("quantity", GPUS): 560})
     found = audit(saved_with(source.content, tmp_path / "x.xlsx", edits), solve_again=False)
-    short = {each.sku: each.needed - each.listed for each in found.shortages}
+    short = {sku: needed - listed for sku, (listed, needed) in found.shortages.items()}
     assert short["nvidia_sn5600"] > 0
     assert GPUS not in short
 

@@ -73,12 +73,14 @@ def audit(found: Audit) -> list[Block]:
         ("Broken", "; ".join(map(fmt.breach_text, broken))),
         ("Edited", "" if found.edits else "nothing"),
     )
+    models = {line.sku: line.model for line in (*found.solved.lines, *found.edited.lines)}
     lacking = [
-        f"{each.model}: {each.listed:,} listed, {each.needed:,} needed" for each in found.shortages
+        f"{models.get(sku, sku)}: {listed:,} listed, {needed:,} needed"
+        for sku, (listed, needed) in found.shortages.items()
     ]
     stale = [
-        f"{each.name}: {each.shown:,.9g} in the file, {each.computed:,.9g} computed"
-        for each in found.stale
+        f"{name}: {shown:,.9g} in the file, {computed:,.9g} computed"
+        for name, (shown, computed) in found.stale.items()
     ]
     several = len(found.solved.jobs[0].gpu_types) > 1
     why = "approximate with several GPU types" if several else "recalculate the workbook"

@@ -38,6 +38,23 @@ CHARTS: dict[str, Chart] = {
 }
 
 
+def wordy_tornado() -> Chart:
+    """Return a tornado with long names of inputs and of both their ends."""
+    study = tornado()
+    swings = []
+    for swing in study.swings:
+        low, high = (
+            end.model_copy(update={"text": f"{side} end with a long label of its own"})
+            for side, end in (("lowest", swing.low), ("highest", swing.high))
+        )
+        words = {"label": f"{swing.label} of a product with a long name", "base_text": "a long one"}
+        swings.append(swing.model_copy(update={"low": low, "high": high, **words}))
+    return charts(study.model_copy(update={"swings": tuple(swings)}))[0]
+
+
+CHARTS["wordy tornado"] = wordy_tornado()
+
+
 @pytest.fixture(scope="module")
 def frontier() -> Chart:
     return charts(storage_frontier())[0]

@@ -1,7 +1,7 @@
-"""The cable schedule: from which port of which device, in which rack, to which, and how long.
+"""The hall of a plan: racks with their devices, fabrics, and the cable schedule.
 
-Everything follows from the plan: who is connected from the fabrics, places from its racks, lengths
-from the floor that the problem gives. Nothing that is bought depends on it.
+Cables follow from the plan: ends from the fabrics, places from the racks, lengths from the floor
+that the problem states. Nothing that is bought depends on them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.case import Case, resolve
-from planner.case.fabrics import base_group, group_for, parts_per_panel, slowest_group
+from planner.case import Case, figures, resolve
+from planner.case.fabrics import WORDS, base_group, group_for, parts_per_panel, slowest_group
+from planner.case.figures import box
 from planner.case.items import total
 from planner.case.model import Fabric
 from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
-from planner.optimizer.bill import bill
-from planner.schema.catalog import Link, Port, PortGroup, Switch
-from planner.schema.plan import Cable, CableEnd, CableSchedule, NetworkOfCable, Plan
+from planner.optimizer.bill import Bill, bill
+from planner.optimizer.operate import Run
+from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
+from planner.schema.plan import (
+    Cable,
+    CableEnd,
+    CableSchedule,
+    Device,
+    FabricReport,
+    NetworkOfCable,
+    Plan,
+    RackClassName,
+    RackGroup,
+)
 from planner.sizing.fabric import (
+    FabricSize,
     SwitchPort,
     Tree,
     free_ports,
@@ -30,13 +43,154 @@ from planner.sizing.fabric import (
     switch_links,
     system_port,
 )
+from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 RU_M = 0.04445
 """A rack unit, EIA-310."""
-MULTIMODE_M = 100.0
-"""Modules that reach no further are multimode: 50 m of NVIDIA's at 400 and 800 Gb/s."""
 LATE = ("in_band", "converged", "out_of_band")
 """Networks whose own switches have their consoles on reserved ports."""
+
+
+# Racks.
+
+
+def rack_groups(inputs: Inputs, case: Case, run: Run) -> tuple[RackGroup, ...]:
+    """The racks of a plan; none where the problem has no rack data."""
+    if inputs.problem.site.rack is None:
+        return ()
+    pdus, counts = dict(case.companions.pdus_per_rack), bill(case, run.units, run.ways).counts
+    racks = _Racks(inputs)
+    for offer in case.offers():
+        count, item, use = round(counts[offer.place]), inputs.item(offer.id), offer.rack_use
+        if not count or use is None:
+            continue
+        name = figures.class_of(item)
+        if item.consumes.racks is not None:
+            racks.add_product(item, count, name)
+            continue
+        parts = [(box(part, inputs), n) for part, n in figures.parts(item, inputs)]
+        space, each = racks.space(name), pdus.get(f"racks.{offer.id}", 0)
+        for filled, times in uniform(parts, count, use, space):
+            racks.add(filled, times, space, name, each)
+    together: list[tuple[Box, int]] = []
+    placed = [each.id for each in case.companions.items if counts[each.id] and not each.stored]
+    for item, count in ((inputs.item(sku), round(counts[sku])) for sku in placed):
+        if item.consumes.racks is not None:
+            racks.add_product(item, count, "network")
+        elif (device := box(item, inputs)).rack_units > 0:
+            together.append((device, count))
+    space, each = racks.space("network"), case.companions.shared_pdus_per_rack
+    for filled, times in mixed(together, space):
+        racks.add(filled, times, space, "network", each)
+    return tuple(racks.groups)
+
+
+class _Racks:
+    """The racks of a plan so far, numbered on."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.groups: list[RackGroup] = []
+
+    def space(self, name: RackClassName) -> Space:
+        space = figures.rack_space(self.inputs.problem, name)
+        assert space is not None
+        return space
+
+    def add(
+        self,
+        content: Filled,
+        count: int,
+        space: Space,
+        name: RackClassName,
+        pdus: int = 0,
+        *,
+        product: bool = False,
+    ) -> None:
+        """Add racks with the same content."""
+        weights = [box.weight_kg for _, box in content]
+        group = RackGroup(
+            first=1 + sum(group.count for group in self.groups),
+            count=count,
+            rack_class=name,
+            product=product,
+            height_ru=space.height_ru,
+            power_limit_kw=space.power_kw,
+            weight_limit_kg=space.weight_kg,
+            it_power_kw=sum(box.it_power_kw for _, box in content),
+            weight_kg=None if None in weights else sum(weight or 0.0 for weight in weights),
+            pdus=pdus,
+            devices=tuple(Device(position_ru=at, **vars(box)) for at, box in content),
+        )
+        self.groups.append(group)
+
+    def add_product(self, item: Item, count: int, name: RackClassName) -> None:
+        """Add racks that are products: one device that fills its own height."""
+        rack, whole = self.inputs.problem.site.rack, box(item, self.inputs)
+        assert item.consumes.racks is not None and rack is not None
+        racks = item.consumes.racks.value
+        height = whole.rack_units / racks if whole.rack_units else rack.height_ru
+        weight = None if whole.weight_kg is None else whole.weight_kg / racks
+        device = Box(item.id, height, whole.it_power_kw / racks, weight)
+        space = Space(height, rack.whole_rack_limit_kw, None)
+        self.add(((1.0, device),), racks * count, space, name, product=True)
+
+
+# Fabrics.
+
+
+def fabric_reports(case: Case, bill: Bill) -> Iterator[FabricReport]:
+    """Yield a report of every fabric that the plan has."""
+    for fabric in case.companions.fabrics:
+        amount = round(total(fabric.amount, bill.counts))
+        if amount and fabric.network == "out_of_band":
+            switches = round(bill.counts["out_of_band.switches"])
+            size = FabricSize(switches, 0, Tree(tiers=1, leaves=switches))
+            yield _report(fabric, bill, size, amount)
+        elif (held := smallest(fabric.sizes, amount)) is not None:
+            yield _report(fabric, bill, held, amount * fabric.ports_per_amount)
+
+
+def _report(fabric: Fabric, bill: Bill, size: FabricSize, endpoints: int) -> FabricReport:
+    """The report of a fabric of a size, its tree in each plane."""
+    counts, planes, serves, tree = bill.counts, fabric.planes, fabric.serves, size.tree
+    if fabric.design is not None:
+        joined = zip(serves, fabric.amount, strict=True)
+        serves = tuple(name for name, (_, count) in joined if counts[count])
+    return FabricReport(
+        network=fabric.network,
+        switch_sku=fabric.switch,
+        serves=tuple(sorted(name for name in serves if counts[name])),
+        planes=planes,
+        tiers=tree.tiers,
+        radix=fabric.radix,
+        units=size.units,
+        endpoints=endpoints,
+        capacity=size.capacity * fabric.ports_per_amount,
+        leaf_switches=planes * tree.leaves,
+        spine_switches=planes * tree.spines,
+        core_switches=planes * tree.cores,
+        uplinks_per_leaf=tree.uplinks_per_leaf,
+        parts_per_port=fabric.parts_per_port,
+        oversubscription=fabric.oversubscription,
+        system_links=round(total(fabric.links, counts)),
+        leaf_spine_links=planes * tree.leaf_spine_links,
+        spine_core_links=planes * tree.spine_core_links,
+    )
+
+
+def switches_text(report: FabricReport) -> str:
+    """Switches of a fabric by tier, in words."""
+    tiers = (
+        (report.leaf_switches, "leaf"),
+        (report.spine_switches, "spine"),
+        (report.core_switches, "core"),
+    )
+    parts = [f"{count} {name}" for count, name in tiers if count]
+    return f"{WORDS[report.network]}: {', '.join(parts)}"
+
+
+# Cables.
 
 
 class _Device(NamedTuple):
@@ -145,7 +299,7 @@ class _Build:
         for count, (lower, upper) in enumerate(ends):
             length = self._length_m(lower, upper)
             whole_m = None if length is None else math.ceil(length - 1e-9)
-            medium = self._medium(link, upper, length)
+            medium = self._medium(link, length)
             number = first + count // shared_by
             cable = Cable(number, network, lower, upper, sku, model, part, whole_m, medium)
             self.cables.append(cable)
@@ -172,21 +326,14 @@ class _Build:
         across += abs(place - other_place) * floor.rack_width_m
         return (across + up_ru * RU_M + 2.0 * floor.riser_m) * (1.0 + floor.slack)
 
-    def _medium(self, link: Link | None, upper: CableEnd, length: float | None) -> str:
-        """Medium of a run of that length, or why a named part does not reach."""
+    def _medium(self, link: Link | None, length: float | None) -> str:
+        """Medium of a run of that length: as billed, or why a named part does not reach."""
         named = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
-        ends = [self.items[name] for name in named]
-        if link is not None and not ends and upper.device.startswith("out-of-band"):
-            return "copper"
-        if not ends or length is None:
+        figures_m = (self.items[name].reach for name in named)
+        reach_m = min((each.value for each in figures_m if each is not None), default=math.inf)
+        if length is None or length <= reach_m:
             return "as billed"
-        reach = min(end.reach.value if end.reach is not None else math.inf for end in ends)
-        if length > reach:
-            return f"single mode: beyond {reach:g} m"
-        words = " ".join(end.description or "" for end in ends)
-        if "single mode" in words or "multimode" in words:
-            return "single mode" if "single mode" in words else "multimode"
-        return "multimode" if reach <= MULTIMODE_M else "single mode"
+        return f"single mode: beyond {reach_m:g} m"
 
 
 def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
@@ -194,7 +341,7 @@ def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
     network, devices = build.inputs.problem.network, {}
     counts: defaultdict[str, int] = defaultdict(int)
     for sku in build.inputs.problem.extras:
-        counts[sku] += _extras(build, sku)
+        counts[sku] += round(build.counts.get(f"extra.{sku}", 0.0))
     for family in build.inputs.families:
         for part in family.cluster.parts if family.cluster is not None else ():
             counts[part.item] += round(build.counts.get(f"cluster.{family.id}.{part.item}", 0.0))
@@ -206,11 +353,6 @@ def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
         managing = build.devices(network.out_of_band.switch, count, "out-of-band-switch")
         devices["out_of_band.switches"] = build.switches["out_of_band"] = managing
     return devices
-
-
-def _extras(build: _Build, sku: str) -> int:
-    """Units of an item that the problem asks for by name."""
-    return round(build.counts.get(f"extra.{sku}", 0.0))
 
 
 # Compute.
@@ -338,7 +480,7 @@ def _plugs(build: _Build, fabric: Fabric, switch: Switch, devices: _Devices) -> 
             port: Port | None = getattr(build.items[sku].ports, name)
             plugged = every if sku in offered else []
             if sku in extras and sku not in offered and name == "in_band":
-                plugged = every[: _extras(build, sku)]
+                plugged = every[: round(build.counts.get(f"extra.{sku}", 0.0))]
             if port is not None:
                 speed, label = port.speed_gbit_per_s, name.replace("_", "-")
                 ports.append((plugged, label, speed, port.count, port.form))
