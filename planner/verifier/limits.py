@@ -97,7 +97,7 @@ def _reached(plan: Plan, run: Run) -> Iterator[tuple[str, float | None, float | 
         ingest = f.ingest_demand_gb_per_s
     yield "gpu_types", len(run.systems), job.gpus.max_types
     yield "lead_time", totals.lead_time_days or 0.0, problem.targets.max_lead_time_days
-    yield "capacity", totals.usable_tb, f.capacity_needed_tb
+    yield "capacity", totals.usable_tb or 0.0, f.capacity_needed_tb
     yield "restore_time", restore_s, job.restore.max_time_s
     yield "blocking", stall_s / j.interval_s if sync else None, saved.max_blocking
     overlap = write_s / run.to_storage_s
