@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.case.items import BillItem
-from planner.case.model import Case, Rates
+from planner.case.model import Case, Companion, Rates
 from planner.currency import Currency, discounted_years
 from planner.figures import (
     BTU_PER_H_PER_KW,
@@ -22,8 +22,7 @@ from planner.figures import (
 )
 from planner.inputs import NOTHING_ASKED, Inputs, needs, once_for_each
 from planner.limits import SUPPLIES
-from planner.schema import Bandwidth
-from planner.schema.catalog import Figure, Item
+from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
@@ -198,11 +197,6 @@ def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
     return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(storage.dwpd).model_fields]
 
 
-def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
-    """Client bandwidth of one GPU system, GB/s, before the family's factor."""
-    return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
-
-
 # What must be known.
 
 
@@ -319,7 +313,8 @@ class Part(NamedTuple):
 
     def adds(self, item: BillItem, rates: Rates) -> float:
         """Addend of a unit; 0 where unknown, and for stored units of a sum over those in place."""
-        return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
+        stored = isinstance(item, Companion) and item.stored
+        return (self.each(item, rates) or 0.0) if self.bought or not stored else 0.0
 
 
 def _over_term(part: Part) -> Part:
@@ -359,17 +354,11 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
 the companions know."""
 
 
-class ItemCounts(Protocol):
-    """Counts by item id: whole numbers, or expressions of a model."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
 def weights(
     case: Case,
     figure: str,
-    units: ItemCounts,
-    purchased: ItemCounts,
+    units: Any,
+    purchased: Any,
     items: Sequence[BillItem] | None = None,
 ) -> list[tuple[float, Any]]:
     """(per unit, count) of everything that adds to a sum over the bill.
@@ -383,21 +372,18 @@ def weights(
     """
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.companions.racks]
-    parts, items = SUMS[figure], case.bill_items() if items is None else items
+    parts, rates = SUMS[figure], case.rates
+    items = case.bill_items() if items is None else items
     # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
     counted = [
-        (
-            each if part.bought or item.stands else 0.0,
-            purchased[item.id] if part.bought else units[item.place],
-        )
+        (part.adds(item, rates), purchased[item.id] if part.bought else units[item.place])
         for part in parts
         for item in items
-        if (each := part.each(item, case.rates)) is not None
+        if part.each(item, rates) is not None
     ]
-    placed = [part for part in parts if not part.bought]
     for system, way in case.capped.values():
         capped = system.provisioned_for(way)
-        for part in placed:
-            less = part.adds(capped, case.rates) - part.adds(system, case.rates)
+        for part in (each for each in parts if not each.bought):
+            less = part.adds(capped, rates) - part.adds(system, rates)
             counted.append((less, units[way.standing]))
     return [(each, count) for each, count in counted if each != 0.0]

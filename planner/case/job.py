@@ -141,8 +141,7 @@ class Way:
         or whole systems.
     tflops_per_gpu: rate that ``Job.mfu`` applies to, at the power set point.
     power_share: share of the rated power that a system is provisioned for.
-    min_replicas: fewest replicas whose memory holds the shared state, over all types;
-        ``least_running`` of them go on where a job shrinks.
+    min_replicas: fewest replicas whose memory holds the shared state, over all types.
     tensor_gpus: GPUs of a tensor group. option: name of the parallelism, of a job with several.
     drives: None without a local level. host_copy_gb_per_s: copy from a GPU to its host, where the
         stall is derived from it.
@@ -159,7 +158,6 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
-    least_running: int = 1
     tensor_gpus: int | None = None
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
@@ -270,14 +268,10 @@ class Job:
     def spare_systems(self, way: Way, systems: int) -> int:
         """The most systems beside those in use that any plan gains from."""
         if self.repair is None or way.spare_unit.in_rack:
-            return self.hot(systems)
+            return self.hot_spares if systems else 0
         gpus = systems * way.usable_gpus
         most = self.repair.most_useful(way.failures_per_gpu_day, gpus)
         return ceil(most / way.spare_unit.per_system)
-
-    def hot(self, used: int) -> int:
-        """Hot spares of a type with ``used`` systems in use."""
-        return self.hot_spares if used else 0
 
     def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
         """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint in one restore."""

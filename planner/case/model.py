@@ -93,11 +93,6 @@ class Steps:
     sizes: tuple[Size, ...]
     outputs: tuple[str, ...]
 
-    @property
-    def most(self) -> int:
-        """The largest capacity."""
-        return self.sizes[-1].capacity if self.sizes else 0
-
     @cached_property
     def falls(self) -> bool:
         """True if some larger size has less of something than a smaller one."""
@@ -175,11 +170,6 @@ class Companion(BillItem):
     roles: tuple[str, ...]
     racks_each: int
     stored: bool = False
-
-    @property
-    def stands(self) -> bool:
-        """True if its units are in place; spare parts in store are not."""
-        return not self.stored
 
 
 @dataclass(frozen=True)
@@ -281,12 +271,6 @@ class Limits(dict[str, float | None]):
 
     Nothing is changed in place.
     """
-
-    @classmethod
-    def from_values(cls, given: Mapping[str, float | None]) -> Limits:
-        """Limits by field, None where not given."""
-        fields = (limit.field for limit in of_group("supply", "ratio", "target"))
-        return cls(dict.fromkeys((*fields, *HELD))).with_values(**given)
 
     def with_values(self, **changed: float | None) -> Limits:
         """The limits with some of them changed.
@@ -479,16 +463,14 @@ class Case:
 
     @cached_property
     def unplaced(self) -> Mapping[str, tuple[str, ...]]:
-        """By way, the GPU systems that do not fit its parallelism, if any.
-
-        None of them is in the cluster of a job that runs so, not even idle.
-        """
-        unfit = {
-            way.id: tuple(s.id for s in self.systems if way.option not in s.options)
-            for way in self.ways
-            if way.option is not None
+        """By way, the GPU systems without its parallelism: none is in the cluster, even idle."""
+        options = {system.id: {way.option for way in system.ways} for system in self.systems}
+        fit = {w.id: [s for s, known in options.items() if w.option in known] for w in self.ways}
+        return {
+            name: tuple(system for system in options if system not in ids)
+            for name, ids in fit.items()
+            if len(ids) < len(options)
         }
-        return {name: ids for name, ids in unfit.items() if ids}
 
     @cached_property
     def rewired(self) -> tuple[System, ...]:

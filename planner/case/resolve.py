@@ -22,8 +22,8 @@ from planner.case.figures import (
 from planner.case.items import FamilyOffer, Offer, SizeRow, Storage, System
 from planner.case.job import IntervalRule, Levels, Mode, Repair
 from planner.case.job import Job as JobNumbers
-from planner.case.model import Case, Companions, Limits, Policy, Rates, Split
-from planner.case.ways import choices_on, no_spread, options_on, scale_law, ways_of, why_no_choice
+from planner.case.model import HELD, Case, Companions, Limits, Policy, Rates, Split
+from planner.case.ways import choices_on, no_spread, scale_law, ways_of, why_no_choice
 from planner.currency import discounted_years
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, STATED
@@ -162,15 +162,15 @@ def _offer(item: Item, inputs: Inputs) -> dict[str, Any]:
 
 def _system(item: Item, inputs: Inputs) -> System:
     assert item.provides.gpus is not None
-    limit = inputs.problem.storage.client_limit
+    limit, client = inputs.problem.storage.client_limit, item.client
     gpus = item.provides.gpus.value
+    assumed = figures.CLIENT_GB_PER_S_PER_GPU * gpus
     return System(
         **_offer(item, inputs),
         gpus=gpus,
         ways=ways_of(item, inputs),
-        client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
-        client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
-        options=options_on(item, inputs.problem.job),
+        client_write_gb_per_s=limit.write or (client.write.value if client.write else assumed),
+        client_read_gb_per_s=limit.read or (client.read.value if client.read else assumed),
     )
 
 
@@ -253,7 +253,7 @@ def limits_of(problem: Problem) -> Limits:
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
     own = {"facility_power_kw": problem.site.facility_limit_kw, "racks": problem.site.racks}
-    return Limits.from_values(given | own)
+    return Limits(given | own | dict.fromkeys(HELD))
 
 
 def limit_at(problem: Problem, path: str, value: float) -> float:

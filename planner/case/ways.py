@@ -96,7 +96,6 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
     parallel, local = job.parallelism, item.local
     replica = parallel.replica_gpus if parallel else None
-    least = least_replicas(item, job) or 1
     rate, law = choice.rate_tflops or 0.0, scale_law(job)
     measured_at = choice.measured.gpus if choice.measured else job.training.scale_reference
     if law is not None and measured_at is not None:  # the rate where the law of scale gives 1
@@ -120,8 +119,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
         failures_per_gpu_day=failures,
         spare_unit=spare_unit(item, usable, job),
         power_share=choice.point.power,
-        min_replicas=least,
-        least_running=least,
+        min_replicas=least_replicas(item, job) or 1,
         option=choice.option.name if several and choice.option else None,
         tensor_gpus=parallel.tensor if parallel else None,
         drives=drives,
@@ -253,13 +251,6 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
 
 
 # Parallelism: whether a replica fits a type, and how many of its GPUs it can use.
-
-
-def options_on(item: Item, job: Job) -> tuple[str, ...]:
-    """Names of the parallelisms that fit a GPU system, of a job with several."""
-    if len(job.options) < 2:
-        return ()
-    return tuple(one.name for one in job.options if no_spread(item, job.spread(one)) is None)
 
 
 def usable_gpus(item: Item, job: Job, most: int | None = None) -> int:

@@ -532,7 +532,7 @@ class UsefulWork:
         if job.repair is not None and job.repair.swap_s > 0.0:
             high = min(high, DAY_S / job.repair.shortest_mtti_s() / self.failures_per_gpu_day)
         if job.repair is not None and job.repair.shrinks:
-            low = max(low, *(float(way.least_running * way.step_gpus) for way in ways))
+            low = max(low, *(float(way.min_replicas * way.step_gpus) for way in ways))
         if self._work.drives is not None:
             low, most = self._local_range(self._work.drives, max(low, 1.0))
             high = min(high, most)

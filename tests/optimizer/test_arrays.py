@@ -177,7 +177,7 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
         waits = repair.waiting(unit, run.spares, run.gpus, rate)
         return float(goodput(replace(times, waits=waits)))
     each, units = unit.holding_gpus / way.step_gpus, unit.in_use(run.gpus) + run.spares
-    running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
+    running = replicas_running(units, each, (way.min_replicas, run.gpus // way.step_gpus))
     states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
 
