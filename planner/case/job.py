@@ -46,11 +46,6 @@ class SpareUnit(NamedTuple):
     in_rack: bool
 
     @property
-    def name(self) -> Literal["system", "tray"]:
-        """The unit in words."""
-        return "tray" if self.per_system > 1 else "system"
-
-    @property
     def in_each_rack(self) -> int:
         """Spares in each system in use, where racks hold them."""
         return self.per_system - math.ceil(self.usable_gpus / self.gpus) if self.in_rack else 0

@@ -94,15 +94,6 @@ class Steps:
     outputs: tuple[str, ...]
 
     @cached_property
-    def falls(self) -> bool:
-        """True if some larger size has less of something than a smaller one."""
-        return any(
-            after < before
-            for one, other in itertools.pairwise(self.sizes)
-            for before, after in zip(one.outputs, other.outputs, strict=True)
-        )
-
-    @cached_property
     def ramps(self) -> tuple[Ramp, ...]:
         """The sizes as few straight ramps."""
         lows = (0, *(size.capacity for size in self.sizes))
@@ -209,7 +200,6 @@ class Companions:
     items: tuple[Companion, ...] = ()
     racks: Terms = ()
     shared: Packed | None = None
-    shared_pdus_per_rack: int = 0
     pdus_per_rack: tuple[tuple[str, int], ...] = ()
     fabrics: tuple[Fabric, ...] = ()
     missing: tuple[str, ...] = ()
@@ -282,12 +272,6 @@ class Limits(dict[str, float | None]):
             if name not in self:
                 raise KeyError(name)
         return Limits({**self, **changed})
-
-    def given(self, name: str) -> float:
-        """A limit that is known to be given."""
-        limit = self[name]
-        assert limit is not None
-        return limit
 
 
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS

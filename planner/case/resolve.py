@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from planner.case import figures
-from planner.case.bounds import cap
 from planner.case.companions import derive_companions
 from planner.case.fabrics import fabric_keys, no_compute_fabric, no_port_group
 from planner.case.figures import (
     bill_item,
+    cap,
     it_power_kw,
     least_stated,
     needs_power,

@@ -6,6 +6,7 @@ reason.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import it_power_kw
@@ -331,15 +332,12 @@ def no_spread(item: Item, job: Job) -> str | None:
             f"({place})"
         )
     unit = spare_unit(item, usable, job)
-    if repair is not None and unit.in_rack and repair.when_short == "shrink":
+    shrinks = repair is not None and repair.when_short == "shrink"
+    if repair is not None and unit.in_rack and (shrinks or repair.spares != "open"):
+        setting = "repair.unit: system" if shrinks else "repair.spares: open"
         return (
-            f"its spare trays stay in their racks ({place}), where running on with fewer replicas "
-            f"is not planned: say repair.unit: system in the job '{job.name}'"
-        )
-    if repair is not None and unit.in_rack and repair.spares != "open":
-        return (
-            f"its spare trays are the {unit.in_each_rack} that {place} leaves over in each system, "
-            f"not {repair.spares}: say repair.spares: open in the job '{job.name}'"
+            f"its spare trays are the {unit.in_each_rack} that {place} leaves over in each rack: "
+            f"say {setting} in the job '{job.name}'"
         )
     if least_replicas(item, job) is None:
         return (
@@ -355,14 +353,14 @@ def no_spread(item: Item, job: Job) -> str | None:
 def ways_in_plan(case: Case, plan: Plan) -> tuple[str, ...]:
     """Ids of the ways in which the job of a plan runs; none without a job.
 
-    Of several that the plan does not tell apart, the first.
+    The first of those nearest to the plan: in its choice and fabric, with no more GPUs of a system
+    than its replicas fill, and with the most of these.
     """
     if not plan.jobs:
         return ()
     job, found = plan.jobs[0], []
     for system in (each for each in case.systems if each.id in job.gpu_types):
         choices = {way.id for way in job.ways if way.gpu_type == system.id}
-        ways = [way for way in system.ways if not choices or way.choice in choices]
         built = {
             (report.switch_sku, report.planes, report.oversubscription, report.radix)
             for report in plan.fabrics
@@ -375,9 +373,15 @@ def ways_in_plan(case: Case, plan: Plan) -> tuple[str, ...]:
             if fabric.prefix == f"compute{number}"
             and (fabric.switch, fabric.planes, fabric.oversubscription, fabric.radix) in built
         }
-        ways = [way for way in ways if not numbers or way.fabric in numbers] or ways
-        most = job.per_system_gpus
-        if most is not None:  # of an edited plan as many as its replicas fill
-            ways = [way for way in ways if way.usable_gpus <= most] or ways
-        found += [way.id for way in sorted(ways, key=lambda way: -way.usable_gpus)[:1]]
+        most = job.per_system_gpus or math.inf
+        differences = {
+            way.id: (
+                bool(choices) and way.choice not in choices,
+                bool(numbers) and way.fabric not in numbers,
+                way.usable_gpus > most,
+                -way.usable_gpus,
+            )
+            for way in system.ways
+        }
+        found.append(min(differences, key=lambda name: differences[name]))
     return tuple(found)

@@ -526,7 +526,7 @@ def limited(limits: Limits) -> tuple[Limit, ...]:
 
 def allowed(supplies: Sequence[Limit], limits: Limits) -> Numbers:
     """The amounts that limits allow, each in the unit of its row."""
-    return np.array([limits.given(each.field) / each.scale for each in supplies], dtype=float)
+    return np.array([(limits[each.field] or 0.0) / each.scale for each in supplies], dtype=float)
 
 
 def least_order(offer: Offer) -> int:

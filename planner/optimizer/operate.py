@@ -460,7 +460,7 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
     sums = limited(case.limits)
     unplaced = (name for way in ways for name in case.unplaced.get(way, ()))
     return [
-        *(s.name for s in sums if spent[s.figure] > case.limits.given(s.field) * (1 + SLACK)),
+        *(s.name for s in sums if spent[s.figure] > (case.limits[s.field] or 0.0) * (1 + SLACK)),
         *(
             f"stock_{i.id}"
             for i in case.bill_items()

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bounds import cap, unlimited
+from planner.case.figures import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.limits import Limit

@@ -24,8 +24,7 @@ from typing import Any
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.bounds import cap, cap_in_use, sizes_fall
-from planner.case.figures import weights
+from planner.case.figures import cap, cap_in_use, sizes_fall, weights
 from planner.case.items import Offer
 from planner.case.job import ROUNDING
 from planner.figures import OBJECTIVES, RATIOS

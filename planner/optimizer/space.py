@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bounds import cap, cap_in_use
+from planner.case.figures import cap, cap_in_use
 from planner.case.items import Offer
 from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import (

@@ -139,7 +139,7 @@ def _repair(case: Case, run: Run) -> Repair | None:
     way = case.in_use(run.used, run.ways)[0][1]
     unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
     return Repair(
-        unit=unit.name,
+        unit="tray" if unit.per_system > 1 else "system",
         unit_gpus=unit.gpus,
         in_rack=unit.in_rack,
         spares=run.spares,

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
-from planner.case.bounds import cap
-from planner.case.figures import support_span
+from planner.case.figures import cap, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
