@@ -31,10 +31,10 @@ from planner.case.model import (
     Packed,
     Size,
     Steps,
+    Sum,
 )
-from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
+from planner.inputs import NOTHING_ASKED, Inputs, refusal
 from planner.schema.catalog import Item
-from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
@@ -149,7 +149,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
         builder.quantities.append(builder.shared)
         builder.racks.append((1.0, builder.shared.name))
-        _furnish(builder, builder.shared.name, _shared_load_kw(builder, space))
+        _furnish(builder, builder.shared.name, space.power_kw or 0.0)
 
 
 def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
@@ -168,19 +168,6 @@ def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
     builder.need(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
     builder.pdus_per_rack[racks] = each
     return each
-
-
-def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
-    """The most that a shared rack draws, kW: its power, or its height at the densest."""
-    inputs = builder.inputs
-    names = {name for _, name, _ in named_items(inputs)} | set(inputs.problem.extras)
-    clusters = [family.cluster for family in inputs.families if family.cluster]
-    names |= {part.item for cluster in clusters for part in cluster.parts}
-    kinds = [builder.items[name] for name in names]
-    boxes = [figures.box(item, inputs) for item in kinds if item.consumes.racks is None]
-    densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
-    most = space.height_ru * max(densities, default=0.0)
-    return most if space.power_kw is None else min(most, space.power_kw)
 
 
 # Extras, clusters, CDUs, software, services.
@@ -268,15 +255,12 @@ def _add_software(builder: CompanionsBuilder) -> None:
             for factor, offer in _per(builder, licence.per)
             if licence.vendors is None or vendor_of[offer] in licence.vendors
         )
-        if licence.per == "usable_tb":
-            builder.ceil(name, terms)
-        else:
-            builder.sum(name, terms)
+        (builder.ceil if licence.per == "usable_tb" else builder.sum)(name, terms)
         builder.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
 
 
 def _add_services(builder: CompanionsBuilder) -> None:
-    counted = []
+    companions = sorted(builder.needs)  # no service counts another
     for item_id in sorted(set(builder.inputs.problem.services)):
         service, name = builder.items[item_id].service, f"service.{item_id}"
         assert service is not None
@@ -285,7 +269,7 @@ def _add_services(builder: CompanionsBuilder) -> None:
             builder.sum(name, (), 1.0)
             role = "once for the order"
         elif per == "hardware":
-            _add_hundreds_of_usd(builder, name)
+            _add_hundreds_of_usd(builder, name, companions)
         elif per == "liquid_kw":
             heat = ((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
             builder.ceil(name, tuple(heat))
@@ -295,33 +279,27 @@ def _add_services(builder: CompanionsBuilder) -> None:
         elif per in ("gpu_system", "gpu", "storage_unit"):
             builder.sum(name, tuple(_per(builder, per)))
         else:
-            kinds = [each for each in sorted(builder.needs) if builder.items[each].category == per]
+            kinds = [each for each in companions if builder.items[each].category == per]
             builder.sum(name, tuple(term for each in kinds for term in builder.needs[each]))
-        counted.append((item_id, name, role))
-    for item_id, name, role in counted:  # no service counts another
         builder.need(item_id, 1.0, name, role)
 
 
-def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> None:
+def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str, companions: list[str]) -> None:
     """Add every 100 USD, or part of it, that the hardware in place costs which is not owned."""
-    hardware = [(offer.id, offer.place, offer.installed) for offer in builder.placed]
-    for item_id in sorted(builder.needs):  # each with a count that is never less than owned
-        installed = builder.inputs.problem.items.get(item_id, NOTHING_ASKED).in_place
-        place, needed = f"{name}.{item_id}", tuple(builder.needs[item_id])
-        if installed:
-            builder.quantities.append(AtLeast(place, needed, installed))
-        else:
-            builder.sum(place, needed)
-        hardware.append((item_id, place, installed))
-    terms, owned_usd, inputs = list[Term](), 0.0, builder.inputs
-    for item_id, place, installed in hardware:
+    inputs, terms, owned_usd = builder.inputs, list[Term](), 0.0
+    placed = [(offer.place, offer.id) for offer in builder.placed]
+    for place, item_id in (*placed, *(("", each) for each in companions)):
         item, price = builder.items[item_id], inputs.prices.get(item_id)
         if price is None or item.category in ("software", "service"):
             continue
+        installed = inputs.problem.items.get(item_id, NOTHING_ASKED).in_place
         net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
-        if net_usd:
-            terms.append((net_usd / 100, place))
-            owned_usd += net_usd * installed
+        if not place:  # a companion, with a count that is never less than owned
+            place, needed = f"{name}.{item_id}", tuple(builder.needs[item_id])
+            count = AtLeast(place, needed, installed) if installed else Sum(place, needed)
+            builder.quantities.append(count)
+        terms.append((net_usd / 100, place))
+        owned_usd += net_usd * installed
     builder.ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
 
 

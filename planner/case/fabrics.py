@@ -256,13 +256,10 @@ def _need_ends(
 
 @lru_cache(maxsize=16_384)
 def _outputs_of(size: FabricSize, planes: int, each_end: int | None, *, fitted: bool) -> Size:
-    """Outputs of a size over all planes.
+    """Outputs of a plane's size over all planes.
 
-    Args:
-        size: the size of one plane.
-        planes: how many there are.
-        each_end: the links of each transceiver at a switch, None where none are bought.
-        fitted: whether ports for systems have transceivers whatever is connected.
+    ``each_end``: links of each transceiver at a switch, None where none are bought. ``fitted``:
+    ports for systems have transceivers whatever is connected.
     """
     tree, ends = size.tree, 0
     if each_end is not None:

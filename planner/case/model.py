@@ -7,10 +7,10 @@ The bill of materials has items of two kinds: offers, whose counts are decided, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from planner.case.items import BillItem, FamilyOffer, Offer, Storage, System, Terms
 from planner.case.job import Job, Way
@@ -25,6 +25,7 @@ from planner.units import HOURS_PER_YEAR
 if TYPE_CHECKING:
     from planner.sizing.packing import Packing, Shares
 
+_T = TypeVar("_T")
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """Objectives of analyses, not of problem files."""
 ObjectiveName = Literal[Maximized, Minimized, AmountName]
@@ -208,43 +209,43 @@ class Companions:
         """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
-        def _nonzero_terms(terms: Terms) -> Terms:
+        def left(terms: Terms) -> Terms:
             return tuple((factor, names.get(n) or n) for factor, n in terms if n not in gone)
+
+        def beside(terms: Terms, each: Iterable[_T]) -> tuple[_T, ...]:
+            pairs = zip(terms, each, strict=True)
+            return tuple(value for (_, name), value in pairs if name not in gone)
 
         quantities: list[Quantity] = []
         for quantity in self.quantities:
-            terms = _nonzero_terms(quantity.terms)
+            terms = left(quantity.terms)
             if not terms and quantity.terms and vanishes(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
-                continue
-            if isinstance(quantity, Packed):
-                pairs = zip(quantity.terms, quantity.shares, strict=True)
-                shares = tuple(share for (_, name), share in pairs if name not in gone)
+            elif isinstance(quantity, Packed):
+                shares = beside(quantity.terms, quantity.shares)
                 quantities.append(replace(quantity, terms=terms, shares=shares))
             else:
                 quantities.append(replace(quantity, terms=terms))
-        items = []
-        for item in self.items:
-            pairs_of_role = zip(item.terms, item.roles, strict=True)
-            roles = tuple(role for (_, name), role in pairs_of_role if name not in gone)
-            if roles:
-                items.append(replace(item, terms=_nonzero_terms(item.terms), roles=roles))
+        items = [
+            replace(item, terms=left(item.terms), roles=beside(item.terms, item.roles))
+            for item in self.items
+        ]
         return replace(
             self,
             quantities=tuple(quantities),
-            items=tuple(items),
-            racks=_nonzero_terms(self.racks),
+            items=tuple(item for item in items if item.roles),
+            racks=left(self.racks),
             shared=next((each for each in quantities if isinstance(each, Packed)), None),
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
             fabrics=tuple(
                 replace(
                     fabric,
                     serves=tuple(name for name in fabric.serves if name not in gone),
-                    amount=_nonzero_terms(fabric.amount),
-                    links=_nonzero_terms(fabric.links),
+                    amount=left(fabric.amount),
+                    links=left(fabric.links),
                 )
                 for fabric in self.fabrics
-                if _nonzero_terms(fabric.amount)
+                if left(fabric.amount)
             ),
         )
 

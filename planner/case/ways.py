@@ -154,12 +154,8 @@ def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
 
 
 def _choices(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> list[Choice]:
-    """Choices of a job in one parallelism: the first precision at the highest cap first.
-
-    Args:
-        system_kw: maximum draw of one unit, kW; None where not known.
-        rated: whether only choices with a known rate count.
-    """
+    """Choices of a job in one parallelism, the first precision at the highest cap first; of those
+    with a known rate alone where ``rated``."""
     choices = []
     for precision in job.training.precisions:
         row = measured(item, job, precision)
@@ -255,11 +251,7 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
 
 
 def usable_gpus(item: Item, job: Job, most: int | None = None) -> int:
-    """GPUs of one system that the job can use; 0 where a tensor group does not fit.
-
-    Args:
-        most: how many it may use, where that is decided; else the job's limit.
-    """
+    """GPUs of one system that the job can use; 0 where a tensor group does not fit."""
     assert item.provides.gpus is not None
     gpus, most = item.provides.gpus.value, most or job.gpus.most_of(item.id)
     if not job.whole_replicas:
