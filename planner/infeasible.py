@@ -31,8 +31,6 @@ _FACTS = (
 _SUPPLY = ("items.", "policy.", "consider.")
 _BUDGETS = ("site.", "budget.")
 
-TOLD = 4
-"""Changes of which it is told what asks for them."""
 ANY_GAP = 10.0
 """The gap to the least power that ends the search for any plan."""
 MOST_CONFLICTS = 8
@@ -108,20 +106,10 @@ def explain(
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
-    changes = []
-    for number, (lever, found) in enumerate(helped):
-        because: tuple[Lever, ...] = ()
-        if number < TOLD and found is not None and found.short is not None:
-            others = [other for other in everything if other.path != lever.path]
-            try:
-                because = minimal(oracle, others, lever.to(found.short))
-            except UndecidedError:
-                undecided.append(f"what asks for no smaller change of {lever.path}")
-        changes.append(_step(lever, found, because))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(Conflict(limits=tuple(map(_lever_name, each))) for each in clashes),
-        changes=tuple(changes),
+        changes=tuple(_step(*each) for each in helped),
         combined=combined,
         undecided=tuple(undecided),
     )
@@ -520,8 +508,8 @@ def _lever_name(lever: Lever) -> Named:
     )
 
 
-def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) -> Step:
-    """A lever moved to its threshold, or a choice given up, and the limits that ask for no less."""
+def _step(lever: Lever, found: Threshold | None) -> Step:
+    """A lever moved to its threshold, or a choice given up."""
     least, short = (None, None) if found is None else found
     return Step(
         path=lever.path,
@@ -536,7 +524,6 @@ def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) 
         not_enough_text="" if short is None else lever.text(short),
         what=lever.choice if least is None else "",
         settings=tuple(c.setting for c in (lever.off if least is None else lever.to(least))),
-        because=tuple(_lever_name(other) for other in because),
     )
 
 

@@ -190,13 +190,11 @@ def _per(builder: CompanionsBuilder, per: str) -> list[Term]:
 def _add_extras(builder: CompanionsBuilder) -> None:
     for item_id, extra in sorted(builder.inputs.problem.extras.items()):
         name, role = f"extra.{item_id}", "as asked for"
-        if extra.count is not None:
-            builder.sum(name, (), float(extra.count))
+        if extra.per is None:
+            builder.sum(name, (), float(extra.count or 0))
         else:
-            terms = _per(builder, extra.per or "")
+            terms, words = _per(builder, extra.per), extra.per.replace("_", " ")
             builder.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
-        if extra.per is not None:
-            words = extra.per.replace("_", " ")
             role = f"one per {words}" if extra.every == 1 else f"one per {extra.every} {words}s"
         builder.need(item_id, 1.0, name, role)
         builder.extras.append((builder.items[item_id], name))
@@ -313,7 +311,6 @@ def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
             **vars(_part(inputs, item) if of_cluster else bill_item(item, inputs)),
             terms=tuple(builder.needs[item_id]),
             roles=tuple(builder.roles[item_id]),
-            racks_each=item.consumes.racks.value if item.consumes.racks else 0,
         )
 
 
@@ -334,7 +331,7 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
     for part_id, spares in sorted(counted.items()):
         billed = replace(_part(builder.inputs, builder.items[part_id]), spare_share=0.0)
         terms, roles = zip(*spares, strict=True)
-        yield Companion(**vars(billed), terms=terms, roles=roles, racks_each=0, stored=True)
+        yield Companion(**vars(billed), terms=terms, roles=roles, stored=True)
 
 
 def _part(inputs: Inputs, item: Item) -> BillItem:

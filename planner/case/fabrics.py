@@ -224,9 +224,8 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
             kind = name.replace("_", "-")
             return f"{switch.id}, which its {kind} ports go to, has no {port.protocol} ports"
         if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
-            made = any(group.made_for(port.form) for group in switch.switch.ports)
-            form = f" made for {port.form} ends" if made else ""
-            return f"no port of {switch.id}{form} takes one of {port.speed_gbit_per_s:g} Gb/s"
+            form = f" {port.form}" if port.form else ""
+            return f"no port of {switch.id} takes one of {port.speed_gbit_per_s:g} Gb/s{form}"
     return None
 
 
@@ -451,11 +450,9 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     """Add the management switches: one port for everything that has a console."""
     item = builder.items[network.switch]
     assert item.switch is not None
-    devices: list[tuple[Item, str]] = [(builder.items[o.id], o.id) for o in builder.offers]
-    ports = [
-        (each.ports.out_of_band, name)
-        for each, name in (*devices, *builder.extras, *builder.of_clusters)
-    ]
+    devices = [(builder.items[offer.id], offer.id) for offer in builder.offers]
+    devices += [*builder.extras, *builder.of_clusters]
+    ports = [(device.ports.out_of_band, name) for device, name in devices]
     terms = tuple((float(port.count), name) for port, name in ports if port is not None)
     terms = (*terms, *builder.switches, *builder.pdus)
     radix = slowest_group(item.switch).count

@@ -55,13 +55,9 @@ def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
     """A catalog figure of one unit, over its parts; None where any part's is not known."""
     if item.category in row.none_of:
         return 0.0
-    total = 0.0
-    for part, quantity in parts(item, inputs):
-        each = _product(part, row)
-        if each is None:
-            return None
-        total += each * quantity
-    return total
+    known = [(_product(part, row), quantity) for part, quantity in parts(item, inputs)]
+    figures = [each * quantity for each, quantity in known if each is not None]
+    return sum(figures) if len(figures) == len(known) else None
 
 
 def _product(part: Item, row: Stated) -> float | None:
@@ -87,12 +83,9 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Typical draw of one unit, kW; of parts without one their maximum."""
     if it_power_kw(item, inputs) is None:
         return None
-    typical = 0.0
-    for part, quantity in parts(item, inputs):
-        figure = part.consumes.typical_power or part.consumes.it_power
-        if figure is not None and part.category not in DRAWLESS:
-            typical += figure.value * quantity
-    return typical
+    drawing = [each for each in parts(item, inputs) if each[0].category not in DRAWLESS]
+    figures = [(p.consumes.typical_power or p.consumes.it_power, n) for p, n in drawing]
+    return sum((figure.value * n for figure, n in figures if figure is not None), 0.0)
 
 
 @once_for_each
@@ -117,13 +110,13 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     draw = it_power_kw(item, inputs) or 0.0
     if item.switch is None:
         return draw
-    fitted = [0.0]
-    for group in item.switch.ports:
-        end = group.link.switch_end if group.link is not None else None
-        if end is not None:
-            module = inputs.by_id[end.item]
-            fitted.append(-(-group.count // end.links) * (it_power_kw(module, inputs) or 0.0))
-    return draw + max(fitted)
+    ends = [(g.count, g.link.switch_end) for g in item.switch.ports if g.link is not None]
+    fitted = (
+        -(-count // end.links) * (it_power_kw(inputs.by_id[end.item], inputs) or 0.0)
+        for count, end in ends
+        if end is not None
+    )
+    return draw + max(fitted, default=0.0)
 
 
 @once_for_each
@@ -414,10 +407,6 @@ def cap(case: Case, offer: Offer) -> int:
             bounds += [owned + limit / each] if each > 0 else []
     if isinstance(offer, Storage) and offer.table:
         bounds.append(offer.table[-1].units)
-    elif isinstance(offer, Storage):
-        most = limits["most_write_gb_per_s"]
-        each = case.delivered_write_share * offer.nameplate_write_gb_per_s
-        bounds += [] if most is None or each <= 0 else [most / each]
     least = min(bounds)
     if math.isinf(least):
         return unlimited(case, offer)

@@ -12,7 +12,6 @@ from planner.sizing.goodput import (
     longest_swap_per_mtti,
     most_spares,
     repair_load,
-    waiting,
     waiting_odds,
 )
 from planner.sizing.throughput import ScaleLaw
@@ -92,15 +91,6 @@ class Repair(NamedTuple):
         if self.spares is None:
             return free
         return self.spares if free >= self.spares else free - self.spares
-
-    def waiting(
-        self, unit: SpareUnit, spares: int, gpus: float, failures_per_gpu_day: float
-    ) -> float:
-        """Share of time the job waits for repairs; in each rack spares follow from the system."""
-        if not unit.in_rack:
-            return waiting(spares, self.load(failures_per_gpu_day, gpus))
-        odds = gpus * self.rack_odds(unit, failures_per_gpu_day)
-        return odds / (1.0 + odds)
 
     def rack_odds(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
         """Time waited over the time not waited, per GPU in use, spares in each rack."""

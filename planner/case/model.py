@@ -160,7 +160,6 @@ class Companion(BillItem):
 
     terms: Terms
     roles: tuple[str, ...]
-    racks_each: int
     stored: bool = False
 
 
@@ -264,21 +263,10 @@ class Limits(dict[str, float | None]):
     """
 
     def with_values(self, **changed: float | None) -> Limits:
-        """The limits with some of them changed.
-
-        Raises:
-            KeyError: there is no such limit.
-        """
-        for name in changed:
-            if name not in self:
-                raise KeyError(name)
-        return Limits({**self, **changed})
-
-
-OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
-"""Objectives that depend on goodput."""
-NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target", "ratio"))
-"""Limits that depend on goodput."""
+        """The limits with some of them changed; KeyError where there is no such limit."""
+        if unknown := changed.keys() - self.keys():
+            raise KeyError(*unknown)
+        return Limits(self | changed)
 
 
 @dataclass(frozen=True)
@@ -359,8 +347,8 @@ class Case:
     @property
     def needs_goodput(self) -> bool:
         """True if the objective or a floor depends on goodput."""
-        floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
-        return self.objective in OF_USEFUL_WORK or floors
+        floors = (self.limits[limit.field] is not None for limit in of_group("target", "ratio"))
+        return self.objective in {"goodput", "useful_gpus"} | RATIOS or any(floors)
 
     @property
     def near_optimal_loss(self) -> float:

@@ -31,7 +31,7 @@ from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item
-from planner.schema.job import FixedInterval, Job
+from planner.schema.job import Job, OptimalInterval
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb
 from planner.sizing.goodput import remote_share
@@ -68,11 +68,6 @@ def resolve(inputs: Inputs) -> Case:
         raise _error(inputs, "several-types", job_path("gpus.max_types"), message, fix)
     systems, term = _with_fabrics(inputs, systems), problem.term
     rule = problem.storage.rule
-    bandwidth = None
-    if isinstance(rule, CustomRule):
-        bandwidth = BandwidthRule(rule.name, rule.read, rule.write)
-    elif rule != "demand":
-        bandwidth = VENDOR_RULES[rule]
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
@@ -85,7 +80,9 @@ def resolve(inputs: Inputs) -> Case:
         delivered_write_share=problem.storage.delivered_fraction.write,
         max_families=problem.storage.max_families,
         tolerate_down=problem.storage.tolerate_down,
-        rule=bandwidth,
+        rule=BandwidthRule(rule.name, rule.read, rule.write)
+        if isinstance(rule, CustomRule)
+        else VENDOR_RULES.get(rule),
         rates=Rates(0.0, 0.0, 0.0, 0.0)
         if term is None
         else Rates(
@@ -297,11 +294,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
     job, checkpoint, restore = problem.job, problem.job.checkpoint, problem.job.restore
     size_gb, bytes_each = job_size(job)
     local, interval, repair = job.levels, checkpoint.interval, job.repair
-    low_s, high_s = (
-        (interval.every_s,) * 2
-        if isinstance(interval, FixedInterval)
-        else (interval.min_s, interval.max_s)
-    )
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
@@ -316,16 +308,14 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         drain_slowdown=checkpoint.drain_slowdown,
         max_overlap=checkpoint.max_overlap,
         max_blocking=checkpoint.max_blocking,
-        interval=IntervalRule(interval.policy, low_s, high_s),
+        interval=IntervalRule("optimal", interval.min_s, interval.max_s)
+        if isinstance(interval, OptimalInterval)
+        else IntervalRule("fixed", interval.every_s, interval.every_s),
         one_replica_writes=checkpoint.writers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
         restart_s=job.restart_s,
-        gpus_min=max(
-            1,
-            min((option.replica_gpus for option in job.options), default=1),
-            job.gpus.min or 1,
-        ),
+        gpus_min=max(min((o.replica_gpus for o in job.options), default=1), job.gpus.min or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot_spares,
         whole_replicas=job.whole_replicas,

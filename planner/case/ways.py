@@ -184,8 +184,7 @@ def why_no_choice(item: Item, inputs: Inputs, job: Job) -> str | None:
         return f"dense {names} rate" if model is None else f"a measured rate of {model} in {names}"
     if any(_points(item, job, precision, system_kw) for precision in training.precisions):
         return None
-    caps = ", ".join(f"{cap:.4g}" for cap in (job.power and job.power.asked) or ())
-    return f"a power set point at a cap of {caps}"
+    return "a power set point at the caps asked for"
 
 
 def peak_tflops(item: Item, precision: Precision) -> float | None:
@@ -270,11 +269,7 @@ def uses_of(item: Item, job: Job) -> tuple[int, ...]:
     whole = usable_gpus(item, job)
     if job.gpus.most_of(item.id) is not None or not spare_unit(item, whole, job).in_rack:
         return (whole,)
-    gpus, parallel = item.provides.gpus.value, job.parallelism
-    every = set(range(1, gpus + 1))
-    if job.whole_replicas and parallel is not None:
-        tensor, replica = parallel.tensor, parallel.replica_gpus
-        every = {checkpoint.usable_gpus(gpus, tensor, replica, most) for most in every}
+    every = {usable_gpus(item, job, most) for most in range(1, item.provides.gpus.value + 1)}
     return tuple(sorted(every - {0}, reverse=True))
 
 
