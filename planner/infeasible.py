@@ -151,11 +151,7 @@ class Oracle:
         return self._known[key].possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Decide whether the problem with these changes has a plan.
-
-        Raises:
-            UndecidedError: work or time ran out.
-        """
+        """The answer for the problem with these changes; UndecidedError without one."""
         if self.possible(changes) is None:
             raise UndecidedError
         return self._known[key_of(changes)]
@@ -236,14 +232,11 @@ def _conflicts(
 
 
 def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
-    """Levers of which no one can be left out of the conflict (a deletion filter).
-
-    Halves are tried before single ones: most levers have nothing to do with it.
+    """Levers of which no one can be left out of the conflict: a deletion filter, halves first.
 
     Args:
-        oracle: of a problem that has no plan.
+        oracle: of a problem that has no plan, with the changes ``made`` neither.
         levers: those that may be part of it, those to blame last first.
-        made: changes with which there still is none.
 
     Raises:
         UndecidedError: work or time ran out.
@@ -274,23 +267,16 @@ def _single_changes(
     helped: list[tuple[Lever, Threshold | None]] = []
     undecided: list[str] = []
     for lever in everything:
-        possible = oracle.possible(lever.off)
-        if possible is None:
-            undecided.append(lever.path)
-        if not possible:
-            continue
-        if lever.value is None:
-            # Without some choices nothing would limit the purchase: no problem to propose.
-            findings = check_problem(applied(oracle.inputs, lever.off))
-            if not any(finding.code == "unbounded" for finding in findings):
-                helped.append((lever, None))
-            continue
         try:
-            found = threshold(oracle, lever)
+            if lever.value is not None and (found := threshold(oracle, lever)) is not None:
+                helped.append((lever, found))
+            elif lever.value is None and oracle.decided(lever.off).possible:
+                # Without some choices nothing would limit the purchase: no problem to propose.
+                findings = check_problem(applied(oracle.inputs, lever.off))
+                bounded = all(finding.code != "unbounded" for finding in findings)
+                helped += [(lever, None)] if bounded else []
         except UndecidedError:
             undecided.append(lever.path)
-            continue
-        helped += [(lever, found)] if found is not None else []
     helped.sort(key=lambda entry: (_blame(entry[0]) < 3, _share(*entry)))
     return helped, undecided
 
@@ -305,9 +291,7 @@ def _share(lever: Lever, found: Threshold | None) -> float:
 def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> Threshold | None:
     """The value of a lever from which on there is a plan; None where it alone gives none.
 
-    Args:
-        oracle: of a problem that has no plan.
-        others: changes made beside it, with which there is no plan either.
+    The problem of ``oracle`` has no plan, with the changes ``others`` neither.
 
     Raises:
         UndecidedError: work or time ran out.

@@ -56,11 +56,7 @@ HALF_A_CENT = 0.005 / 100
 
 
 def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Companions:
-    """Derive the companions of a case's offers.
-
-    Args:
-        case: the problem in numbers, without companions yet.
-        tops: the most units of each offer that a plan can hold.
+    """Derive the companions of a case's offers, of which a plan has at most ``tops`` units.
 
     Raises:
         InputError: a companion cannot be bought, or lacks a figure that matters.

@@ -357,12 +357,8 @@ def weights(
 ) -> list[tuple[float, Any]]:
     """(per unit, count) of everything that adds to a sum over the bill.
 
-    Args:
-        figure: which sum.
-        units: counts in place by id, numbers or variables of a model. So the money reported is the
-            money optimised.
-        purchased: the same of units bought.
-        items: those of the bill that count, where there are none of the others.
+    ``units`` in place and ``purchased`` by id are numbers, or variables of a model: so the money
+    reported is the money optimised. ``items``: those of the bill, where there are no others.
     """
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.companions.racks]

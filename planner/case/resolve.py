@@ -100,11 +100,7 @@ def resolve(inputs: Inputs) -> Case:
 
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
-    """A case with its companions, for as many systems as its limits allow.
-
-    A case whose limits are changed needs its companions anew: fabrics are derived only as far
-    as a plan can need them.
-    """
+    """A case with its companions, whose fabrics are only as large as its limits allow."""
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     return replace(case, companions=derive_companions(inputs, case, tops))
 

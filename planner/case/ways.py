@@ -52,8 +52,7 @@ FULL = Point(1.0, 1.0, 1.0, None)
 class Choice(NamedTuple):
     """A set point, a precision and a parallelism, with the rate before these count.
 
-    ``rate_tflops``: the peak rate where the job states its MFU, else the ``measured`` one; None
-    where neither is known.
+    ``rate_tflops``: the peak rate where the job states its MFU, else the ``measured`` one.
     """
 
     point: Point
