@@ -33,6 +33,7 @@ from planner.case.model import (
     Steps,
     Sum,
 )
+from planner.figures import IT_POWER
 from planner.inputs import NOTHING_ASKED, Inputs, refusal
 from planner.schema.catalog import Item
 
@@ -339,20 +340,17 @@ def _part(inputs: Inputs, item: Item) -> BillItem:
 def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
     """Raise where a companion cannot be bought or lacks a figure that matters."""
     problem = inputs.problem
-    installed = problem.items.get(item.id, NOTHING_ASKED).in_place > 0
-    message = fix = ""
-    if priced and item.id not in inputs.prices and not installed:
-        message, fix = "has no price in the price books", "give its price in a book of your own"
-    elif item.vendor in problem.policy.forbid_vendors:
-        message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
-    elif needs_power(problem) and figures.it_power_kw(item, inputs) is None:
-        message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
-    for row in least_stated(problem) if not message else ():
+    owned = problem.items.get(item.id, NOTHING_ASKED).in_place > 0
+    if priced and item.id not in inputs.prices and not owned:
+        fix = "give its price in a book of your own"
+        raise refusal(inputs, item.id, "has no price in the price books", fix)
+    if item.vendor in problem.policy.forbid_vendors:
+        message = f"is from {item.vendor}, which policy forbids"
+        raise refusal(inputs, item.id, message, "name another item")
+    for row in (*([IT_POWER] if needs_power(problem) else []), *least_stated(problem)):
         if figures.stated(item, inputs, row) is None:
-            message = f"does not state what is to be least, {row.figure.label}"
             fix = f"give {' and '.join(row.asked)} in a catalog of your own"
-    if message:
-        raise refusal(inputs, item.id, message, fix)
+            raise refusal(inputs, item.id, f"does not state its {row.figure.label}", fix)
 
 
 def _missing(inputs: Inputs, case: Case) -> tuple[str, ...]:

@@ -62,26 +62,20 @@ class SpareUnit(NamedTuple):
 class Repair(NamedTuple):
     """Failures that take hardware out, and for how long.
 
-    A ``hardware_share`` of the interruptions does; ``out_s`` is the repair time per interruption,
-    s, and ``swap_s`` the delay of a restart after one that does. ``spares`` is None where their
-    number is decided. A job that ``shrinks`` goes on with fewer replicas where units are short;
-    another waits.
+    A ``hardware_share`` of the interruptions does; ``repair_s`` is the mean time to repair, and
+    ``swap_s`` the delay of a restart after one. ``spares`` is None where their number is decided.
+    A job that ``shrinks`` goes on with fewer replicas where units are short; another waits.
     """
 
     hardware_share: float
-    out_s: float
+    repair_s: float
     swap_s: float
     spares: int | None
     shrinks: bool = False
 
-    @property
-    def repair_s(self) -> float:
-        """Mean time to repair of a unit, s."""
-        return self.out_s / self.hardware_share
-
     def load(self, failures_per_gpu_day: float, gpus: float) -> float:
         """Units out on average if the job never waited."""
-        return repair_load(failures_per_gpu_day, gpus, self.out_s)
+        return repair_load(failures_per_gpu_day, gpus, self.hardware_share * self.repair_s)
 
     def standing_by(self, unit: SpareUnit, systems: int, gpus: int) -> int:
         """Spares of a number of systems in the cluster; negative if fewer than stated."""

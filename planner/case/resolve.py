@@ -338,7 +338,7 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         if repair is None
         else Repair(
             hardware_share=repair.share,
-            out_s=repair.share * repair.time_s,
+            repair_s=repair.time_s,
             swap_s=repair.swap_s,
             spares=repair.spares if isinstance(repair.spares, int) else None,
             shrinks=repair.when_short == "shrink",
