@@ -16,7 +16,7 @@ from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
     from planner.schema.telemetry import JobFound
-    from planner.telemetry import Characterized, ClusterTrace
+    from planner.telemetry import CheckpointColumns, ClusterTrace
 
 
 class Reading(TypedDict, total=False):
@@ -95,8 +95,7 @@ def characterize(
         done.append(cluster.record.name)
         progress(len(done), max(len(done), len(files)))
 
-    found = read_traces(files, options, seen)
-    record = found.record
+    record, table = read_traces(files, options, seen)
     if rows is not None:
         study = study_fleet(record, rows)
         if inputs is not None:
@@ -112,7 +111,7 @@ def characterize(
         made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
         record = record.model_copy(update={"calibration": made})
     if output is not None:
-        _write(record, found, Path(output), files[0])
+        _write(record, table, Path(output), files[0])
     return record
 
 
@@ -128,13 +127,13 @@ def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
     return found
 
 
-def _write(record: Characterization, found: Characterized, folder: Path, trace: Path) -> None:
+def _write(record: Characterization, table: CheckpointColumns, folder: Path, trace: Path) -> None:
     from planner.report.views import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {
         "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
-        "checkpoints.parquet": files.checkpoints_parquet(record, found.table),
+        "checkpoints.parquet": files.checkpoints_parquet(record, table),
     }
     if record.calibration is not None and record.calibration.overrides:
         contents["overrides.yaml"] = files.overrides_yaml(record.calibration).encode()
