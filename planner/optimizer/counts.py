@@ -265,6 +265,26 @@ class Counts:
         missing = float(least) * (lpSum(flags) - float(len(flags)))
         rows.row(f"n_{name}_{self.prices}", racks - missing >= float(least))
 
+    def add_racks(self, values: Mapping[str, float]) -> bool:
+        """Add rows of racks that network devices share, where a solution has too few of them."""
+        broken = False
+        for name, (quantity, racks, kinds) in list(self.packed.items()):
+            inside = tuple(value_of(kind, values) for kind in kinds)
+            contents = tuple(round(each) for each in inside)
+            fractions = any(abs(each - round(each)) > 0.01 for each in inside)
+            if fractions or racks.name not in values:
+                continue
+            least, found = quantity.packing.least(contents), values[racks.name]
+            if found >= least - 0.5:
+                continue
+            prices = quantity.packing.prices_of(contents)
+            if prices.of(contents) > found + 1e-6:
+                self.price(name, prices.each)
+            else:
+                self.fill(name, contents, least)
+            broken = True
+        return broken
+
 
 def _is_zero(count: Expression) -> bool:
     return isinstance(count, float) and count == 0.0

@@ -29,7 +29,6 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION
 from planner.optimizer import solvers
 from planner.optimizer.bill import bill
-from planner.optimizer.counts import value_of
 from planner.optimizer.objective import (
     measure,
     natural,
@@ -206,7 +205,8 @@ class Stage:
         Raises:
             OverstatedError: no tangent holds useful work where the solution has it.
         """
-        broken, program = whole and self._add_racks(values), self.program
+        program = self.program
+        broken = whole and program.count.add_racks(values)
         for counted, work in program.work.items() if self.form == "tangents" else ():
             if work.name not in values:
                 continue
@@ -218,22 +218,6 @@ class Stage:
             if tangent is None or tangent.of(at) > values[work.name] * (1.0 - NEAR):
                 raise OverstatedError
             program.below(counted, tangent)
-            broken = True
-        return broken
-
-    def _add_racks(self, values: dict[str, float]) -> bool:
-        """Add rows of racks that network devices share, where a solution has too few of them."""
-        broken = False
-        for name, (quantity, racks, kinds) in list(self.program.count.packed.items()):
-            contents = tuple(round(value_of(kind, values)) for kind in kinds)
-            least = quantity.packing.least(contents)
-            if racks.name not in values or values[racks.name] >= least - 0.5:
-                continue
-            prices = quantity.packing.prices_of(contents)
-            if prices.of(contents) > values[racks.name] + 1e-6:
-                self.program.count.price(name, prices.each)
-            else:
-                self.program.count.fill(name, contents, least)
             broken = True
         return broken
 

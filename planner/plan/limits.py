@@ -239,7 +239,6 @@ def _report(inputs: Inputs, entry: _Entry, limit: float, tight: frozenset[str]) 
         sense=row.sense,
         limit=limit,
         unit=row.unit,
-        slack=0.0 if row.exact else max(slack, 0.0),
         binding=near or entry.full or entry.name in tight or entry.name.partition(".")[0] in tight,
         source=inputs.where(path) if path else None,
         exact=row.exact,
