@@ -296,7 +296,6 @@ def _certificate(case: Case, plan: Plan) -> Certificate:
         bound=None,
         gap=goal.gap,
         iterations=plan.provenance.iterations,
-        seconds=0.0,
         late=any(text.startswith("the time limit") for text in cut),
         ties_cut=bool(cut),
     )
