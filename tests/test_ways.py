@@ -75,7 +75,7 @@ def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:
     request.items.append(gpu_system("small", 8, "10 kW"))
     request.prices["small"] = price("1")
     plan = solved(request)
-    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
+    reasons = plan.not_considered
     assert "a tensor group of 16 GPUs does not fit into the 8" in reasons["small"]
     del request.items[0]
     plan = solve(inputs_of(request.case()))

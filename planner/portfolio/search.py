@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 from pulp import LpInteger, lpSum
@@ -45,14 +45,16 @@ cheapest plan."""
 MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
+BUSY = 30.0
+"""So many times the time of the processor a solve may take by the clock, on a busy machine."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
 FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES = 0.7
-"""Share of the time left for the bound by averaged periods."""
+FOR_AVERAGES, FOR_EXCHANGES = 0.6, 0.6
+"""Shares of the time left for the bound by averaged periods, and for other places of jobs."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -226,20 +228,42 @@ class Search:
         solved = self._ask(averaged.problem, gap=gap, share=FOR_AVERAGES)
         if solved.bound is not None:
             found.bound = solved.bound
-        if not solved.values:
-            return
-        values = averaged.values(solved.values)
-        chosen = {v: values[v.name] for v in self.skeleton}
-        if money:
-            with self._fixed(chosen | self._idle(values)):
+        if solved.values:
+            self._count(found, goal, averaged.values(solved.values), least=least)
+            better = solved if found.gap <= self.gap else self._exchange(averaged, solved, gap)
+            if better is not solved:
+                self._count(found, goal, averaged.values(better.values), least=least)
+
+    def _exchange(self, averaged: Averaged, best: Solved, gap: float) -> Solved:
+        """The best solution of averaged periods with other places of one or two jobs at a time."""
+        places: dict[int, list[Any]] = {}
+        for (column, _), placed in self.program.placed.items():
+            places.setdefault(column.job, []).append(averaged.known[placed.name])
+        tries = [set(free) for size in (1, 2) for free in combinations(places, size)]
+        whole, self.deadline = self.deadline, self._until(FOR_EXCHANGES)
+        for number, free in enumerate(tries):
+            others = [y for job, each in places.items() if job not in free for y in each]
+            share = 1.0 / (len(tries) - number)
+            with self._fixed({y: best.values[y.name] for y in others}):
+                solved = self._ask(averaged.problem, gap=gap, share=share, start=best.values)
+            if solved.objective is not None and solved.objective < (best.objective or math.inf):
+                best = solved
+        self.deadline = whole
+        return best
+
+    def _count(
+        self, found: Found, goal: Expression, values: Mapping[str, float], *, least: bool
+    ) -> None:
+        """Find a plan of who runs where in a solution: of items that it buys, then of all."""
+        chosen, start = {v: values[v.name] for v in self.skeleton}, dict[str, float]()
+        for idle in (self._idle(values), {}) if least else ({},):
+            with self._fixed(chosen | idle):
                 self._relaxed(RELAXED)
-                few = self._solve_with_margin(least=least, share=FOR_COUNTS)
-                self._take(found, goal, few.values, least=least)
-        if found.gap > self.gap:
-            with self._fixed(chosen):
-                self._relaxed(RELAXED)
-                more = self._solve_with_margin(least=least, share=FOR_COUNTS, start=found.values)
-                self._take(found, goal, more.values, least=least)
+                solved = self._solve_with_margin(least=least, share=FOR_COUNTS, start=start)
+                self._take(found, goal, solved.values, least=least)
+            start = solved.values
+            if found.gap <= self.gap:
+                break
 
     def _idle(self, values: Mapping[str, float]) -> dict[Any, float]:
         """No purchases of items of which a solution buys none at a site."""
@@ -424,8 +448,9 @@ class Search:
         return now + max(share * (self.deadline - now), 0.05)
 
     def _limit_s(self, ends: float) -> float | None:
-        by_wall = self.clock is time.monotonic and math.isfinite(ends)
-        return max(ends - self.clock(), 0.01) if by_wall else None
+        """The time for a solve by the wall clock; where the processor's counts, `BUSY` times it."""
+        factor = 1.0 if self.clock is time.monotonic else BUSY
+        return factor * max(ends - self.clock(), 0.01) if math.isfinite(ends) else None
 
     def _late(self) -> bool:
         return self.cancelled() or self.clock() >= self.deadline
@@ -464,7 +489,8 @@ class Search:
 
         Returns by how much at most, as a share.
         """
-        worst = self._racks(values)
+        packed = [counts.add_racks(values) for counts in self.program.counts.values()]
+        worst = float(any(packed))
         for run in self.program.runs:
             share, at = run.point(values)
             if share < 1e-3:
@@ -475,26 +501,6 @@ class Search:
                 self._cut(run, at)
                 worst = max(worst, over)
         return worst
-
-    def _racks(self, values: Mapping[str, float]) -> float:
-        """Add rows of racks that network devices share, where a solution has too few."""
-        broken = 0.0
-        for counts in self.program.counts.values():
-            for name, (quantity, racks, kinds) in list(counts.packed.items()):
-                inside = tuple(value_of(kind, values) for kind in kinds)
-                if any(abs(each - round(each)) > 1e-6 for each in inside):
-                    continue
-                contents = tuple(round(each) for each in inside)
-                least = quantity.packing.least(contents)
-                if value_of(racks, values) >= least - 0.5:
-                    continue
-                prices = quantity.packing.prices_of(contents)
-                if prices.of(contents) > value_of(racks, values) + 1e-6:
-                    counts.price(name, prices.each)
-                else:
-                    counts.fill(name, contents, least)
-                broken = 1.0
-        return broken
 
 
 def search(
