@@ -39,10 +39,11 @@ def clip(text: str, most: int = 60) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str | None:
-    """A hint that names the known words nearest to ``word``, or None."""
+    """A hint that names the known words nearest to ``word``, or that contain it, or None."""
     from difflib import get_close_matches
 
-    matches = get_close_matches(word, known, n=2, cutoff=0.6)
+    inside = [each for each in known if len(word) > 2 and word.casefold() in each.casefold()]
+    matches = get_close_matches(word, known, n=2, cutoff=0.6) or inside[:2]
     quoted = " or ".join(f"'{match}'" for match in matches)
     return f"did you mean {quoted}?" if matches else None
 

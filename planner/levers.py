@@ -172,22 +172,28 @@ class Row(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A choice that can be given up: in words, and as values of the problem."""
+    """A choice that can be given up: in words, and as a value of the problem, with its text; a
+    rule with other changes, too."""
 
     path: str
     label: str
     choice: str
-    off: tuple[Change, ...]
+    value: Any
+    text: str
     limit: str = ""
+    also: tuple[Change, ...] = ()
 
 
 def levers(inputs: Inputs) -> tuple[Lever, ...]:
     """Every lever of a problem: site, budgets and targets, storage, job, items, then choices."""
-    rows = [*_cluster(inputs), *_job(inputs), *_pauses(inputs), *_items(inputs)]
+    rows = [*_cluster(inputs), *_job(inputs), *_items(inputs)]
     found = [lever for row in rows if (lever := _movable(inputs, row)) is not None]
     for choice in (*_storage_choices(inputs), *_job_choices(inputs), *_offer_choices(inputs)):
-        stated, place = is_stated(inputs, choice.path), inputs.where(choice.path)
-        found.append(Lever(**choice._asdict(), stated=stated, place=place))
+        path, label, words, value, text, limit, also = choice
+        stated, place, off = is_stated(inputs, path), inputs.where(path), Change(path, value, text)
+        found.append(
+            Lever(path, label, (off, *also), limit=limit, stated=stated, place=place, choice=words)
+        )
     return tuple(found)
 
 
@@ -237,19 +243,19 @@ def _cluster(inputs: Inputs) -> Iterator[Row]:
         if each.group in _REMOVED or each.name in _ALSO_REMOVED:
             yield _limit(each.name)
     families = {item.family for item in inputs.items if item.category == "storage"}
-    power, port = _ANY_POWER_KW, _ANY_PORT_GB_PER_S
+    power, port, client = _ANY_POWER_KW, _ANY_PORT_GB_PER_S, "storage.client_limit"
     fill, down = FIGURES["fill_limit"].label, FIGURES["tolerate_down"].label
-    yield Row("site.feeds.power", "power of a feed", "kW", 1, power, "facility_power")
-    yield Row("site.rack.power", "power of a rack", "kW", 1)
-    path, label = "site.rack.whole_rack_power", "power of a product that is a rack"
-    yield Row(path, label, "kW", 1, power)
-    yield Row("storage.fill_limit", fill, "share", 1, 1.0, "capacity")
-    yield Row("storage.tolerate_down", down, "appliances", -1, 0)
-    path = "storage.max_families"
-    yield Row(path, "storage families", "families", 1, len(families), least=1.0)
-    for side in ("read", "write"):
-        label = f"client {side} limit per GPU system"
-        yield Row(f"storage.client_limit.{side}", label, "GB/s", 1, port)
+    own_rack = "power of a product that is a rack"
+    yield from (
+        Row("site.feeds.power", "power of a feed", "kW", 1, power, "facility_power"),
+        Row("site.rack.power", "power of a rack", "kW", 1),
+        Row("site.rack.whole_rack_power", own_rack, "kW", 1, power),
+        Row("storage.fill_limit", fill, "share", 1, 1.0, "capacity"),
+        Row("storage.tolerate_down", down, "appliances", -1, 0),
+        Row("storage.max_families", "storage families", "families", 1, len(families), least=1.0),
+        Row(f"{client}.read", "client read limit per GPU system", "GB/s", 1, port),
+        Row(f"{client}.write", "client write limit per GPU system", "GB/s", 1, port),
+    )
     for number, split in enumerate(inputs.problem.policy.split):
         path = f"policy.split.{number}.max_share"
         label = f"largest share of one vendor in {split.category.replace('_', ' ')}"
@@ -257,8 +263,12 @@ def _cluster(inputs: Inputs) -> Iterator[Row]:
 
 
 def _job(inputs: Inputs) -> Iterator[Row]:
-    """Yield checkpoints, capacity, reading and spares."""
-    job, checkpoint = inputs.problem.job, inputs.problem.job.checkpoint
+    """Yield checkpoints, capacity, reading, spares, and how long the job stands still."""
+    job, checkpoint, local = (
+        inputs.problem.job,
+        inputs.problem.job.checkpoint,
+        f"{_CHECKPOINT}.local",
+    )
     if checkpoint.mode != "sync":
         yield _limit("overlap", 1.0)
     if checkpoint.mode != "async":
@@ -272,48 +282,35 @@ def _job(inputs: Inputs) -> Iterator[Row]:
         limit = "bulk_capacity" if job.in_bulk else "capacity"
         yield Row(path, "data set", "TB", -1, 0.0, limit)
     yield Row(f"{_JOB}.ingest_per_gpu", "ingest per GPU", "GB/s", -1, 0.0, "ingest")
-    spares = FIGURES["hot_spare_systems"].label
-    if job.gpus.hot_spares:
-        yield Row(f"{_JOB}.gpus.hot_spares", spares, "systems", -1, 0)
-
-
-def _pauses(inputs: Inputs) -> Iterator[Row]:
-    """Yield how long the job stands still."""
-    job = inputs.problem.job
+    hot = FIGURES["hot_spare_systems"].label
+    yield Row(f"{_JOB}.gpus.hot_spares", hot, "systems", -1, 0)
     # Of a derived stall the copy to the hosts follows from the systems; the rest is stated.
-    stall = ("stall", "stall time")
-    if job.checkpoint.stall_s == "derived":
-        stall = ("stall_overhead", "stall beside the copy to the hosts")
-    for path, label in (
-        (f"{_CHECKPOINT}.{stall[0]}", stall[1]),
-        (f"{_JOB}.restore.restart", "restart time"),
-    ):
+    stall, label = f"{_CHECKPOINT}.stall", "stall time"
+    if checkpoint.stall_s == "derived":
+        stall, label = f"{_CHECKPOINT}.stall_overhead", "stall beside the copy to the hosts"
+    for path, words in ((stall, label), (f"{_JOB}.restore.restart", "restart time")):
         if is_stated(inputs, path):
-            yield Row(path, label, "s", -1, 0.0)
-    if job.repair is not None:
-        label = FIGURES["repair.repair_s"].label
-        yield Row(f"{_JOB}.repair.time", label, "s", -1, _SHORTEST_S)
-        yield Row(f"{_JOB}.repair.swap", "swap time", "s", -1, 0.0)
-    if job.levels is not None:
-        path, label = f"{_CHECKPOINT}.local.restart", "restart time from the local level"
-        yield Row(path, label, "s", -1, _SHORTEST_S, "local_lag")
-        path, label = f"{_CHECKPOINT}.local.keep", "local checkpoints kept"
-        yield Row(path, label, "checkpoints", -1, _FEWEST_LOCAL, "local_room")
+            yield Row(path, words, "s", -1, 0.0)
+    repair, restart = FIGURES["repair.repair_s"].label, "restart time from the local level"
+    kept = "local checkpoints kept"
+    yield Row(f"{_JOB}.repair.time", repair, "s", -1, _SHORTEST_S)
+    yield Row(f"{_JOB}.repair.swap", "swap time", "s", -1, 0.0)
+    yield Row(f"{local}.restart", restart, "s", -1, _SHORTEST_S, "local_lag")
+    yield Row(f"{local}.keep", kept, "checkpoints", -1, _FEWEST_LOCAL, "local_room")
 
 
 def _items(inputs: Inputs) -> Iterator[Row]:
     """Yield counts that are asked for, and stock."""
     for item in sorted(inputs.items, key=lambda item: item.id):
         path, rule = f"items.{item.id}", inputs.problem.items.get(item.id)
+        least, most, stock = f"{path}.min", f"{path}.max", f"stock of {item.model}"
         if rule is not None and rule.min:
-            limit = f"{path}.min"
-            yield Row(limit, f"minimum {item.model}", "units", -1, None, limit)
+            yield Row(least, f"minimum {item.model}", "units", -1, None, least)
         if rule is not None and rule.max is not None:
-            label, limit = f"maximum {item.model}", f"{path}.max"
-            yield Row(limit, label, "units", 1, None, limit, float(rule.in_place))
+            yield Row(most, f"maximum {item.model}", "units", 1, None, most, float(rule.in_place))
         if (price := inputs.prices.get(item.id)) is not None:
-            label, limit, stock = f"stock of {item.model}", f"stock.{item.id}", price.stock
-            yield Row(f"{path}.stock", label, "units", 1, _MOST_UNITS, limit, value=stock)
+            ends = _MOST_UNITS, f"stock.{item.id}"
+            yield Row(f"{path}.stock", stock, "units", 1, *ends, value=price.stock)
 
 
 # Choices: rules, vendors, what is considered.
@@ -323,95 +320,88 @@ def _storage_choices(inputs: Inputs) -> Iterator[Choice]:
     storage, checkpoint = inputs.problem.storage, inputs.problem.job.checkpoint
     if storage.rule != "demand":
         name = storage.rule if isinstance(storage.rule, str) else storage.rule.name
-        off = [Change("storage.rule", "demand", "demand")]
+        label, what = f"storage sized by the {name} rule", "size storage by the job's demand"
+        also: tuple[Change, ...] = ()
         if checkpoint.mode != "sync" and checkpoint.max_overlap < 1.0:
             # No limit under a rule, which asks for drains short enough in its own way.
-            off.append(Change(f"{_CHECKPOINT}.max_overlap", 1.0, "100 %"))
-        label, what = f"storage sized by the {name} rule", "size storage by the job's demand"
-        yield Choice("storage.rule", label, what, tuple(off))
-    if storage.endurance != "off" and _is_worn(inputs):
-        off = [Change("storage.endurance", "off", "off")]
-        yield Choice("storage.endurance", "write endurance of drives", "ignore it", tuple(off))
-
-
-def _is_worn(inputs: Inputs) -> bool:
-    """True if the endurance of some storage on offer is known, by its figure or its flash."""
-    derived = inputs.problem.storage.endurance == "derived"
+            also = (Change(f"{_CHECKPOINT}.max_overlap", 1.0, "100 %"),)
+        yield Choice("storage.rule", label, what, "demand", "demand", also=also)
+    derived = storage.endurance == "derived"
     flash = {name for name, item in inputs.by_id.items() if {m.type for m in item.media} - {"hdd"}}
-    return any(
+    worn = (
         item.provides.endurance is not None
         or (derived and not flash.isdisjoint({item.id, *(part.id for part in item.components)}))
         for item in inputs.items
         if item.category == "storage"
     )
-
-
-def _choice(key: str, label: str, what: str, value: Any, text: str = "") -> Choice:
-    path = f"{_JOB}.{key}"
-    return Choice(path, label, what, (Change(path, value, text or f"{value}"),))
+    if storage.endurance != "off" and any(worn):
+        label = "write endurance of drives"
+        yield Choice("storage.endurance", label, "ignore it", "off", "off")
 
 
 def _job_choices(inputs: Inputs) -> Iterator[Choice]:
-    job = inputs.problem.job
-    rule, repair = job.checkpoint.interval, job.repair
+    job, repair = inputs.problem.job, inputs.problem.job.repair
+    rule, levels, decided = job.checkpoint.interval, job.levels, "let their number be decided"
     if isinstance(rule, FixedInterval):
-        every_s, low_s, high_s = rule.every_s, _SHORTEST_S, _LONGEST_S
-        low_s, high_s = min(every_s, low_s), max(every_s, high_s)
+        low_s, high_s = min(rule.every_s, _SHORTEST_S), max(rule.every_s, _LONGEST_S)
         free = OptimalInterval.model_construct(policy="optimal", min_s=low_s, max_s=high_s)
         text = f"{{policy: optimal, min: {low_s:g} s, max: {high_s:g} s}}"
-        what = "let the best interval be chosen"
-        yield _choice("checkpoint.interval", "fixed interval", what, free, text)
-    decided = "let their number be decided"
+        path, what = f"{_CHECKPOINT}.interval", "let the best interval be chosen"
+        yield Choice(path, "fixed interval", what, free, text)
     if repair is not None and repair.spares != "open":
-        yield _choice("repair.spares", f"{repair.spares} hot spares", decided, "open")
+        path, label = f"{_JOB}.repair.spares", f"{repair.spares} hot spares"
+        yield Choice(path, label, decided, "open", "open")
     if job.gpus.per_system is not None and repair is not None and repair.unit == "tray":
         # Fewer are used only where that leaves spare trays in each system.
-        yield _choice("gpus.per_system", "maximum GPUs used per system", decided, None, "null")
+        path, label = f"{_JOB}.gpus.per_system", "maximum GPUs used per system"
+        yield Choice(path, label, decided, None, "null")
     if job.restore.fan_out != "broadcast":
-        what = "read the checkpoint once, broadcast between the GPUs"
-        yield _choice("restore.fan_out", "restore fan-out above 1", what, "broadcast")
+        path, what = (
+            f"{_JOB}.restore.fan_out",
+            "read the checkpoint once, broadcast between the GPUs",
+        )
+        yield Choice(path, "restore fan-out above 1", what, "broadcast", "broadcast")
     if job.checkpoint.writers == "one_replica":
-        label, what = "one replica alone writes", "every GPU system writes"
-        yield _choice("checkpoint.writers", label, what, "all")
-    if (levels := job.levels) is not None and levels.use == "yes":
-        label, what = "checkpoints go to local drives first", "let the plan do without"
-        yield _choice("checkpoint.local.use", label, what, "open")
-    if levels is not None and levels.k != "open":
-        more = tuple(sorted({*levels.every, *OPEN_EVERY}))
-        if set(levels.every) < set(more) and len(more) <= MOST_EVERY:
-            label = f"local checkpoints on to storage: k = {', '.join(map(str, levels.every))}"
-            value: Any = "open" if more == OPEN_EVERY else more
-            text = "open" if more == OPEN_EVERY else f"[{', '.join(map(str, more))}]"
-            yield _choice("checkpoint.local.k", label, "let k be decided", value, text)
+        path, label = f"{_CHECKPOINT}.writers", "one replica alone writes"
+        yield Choice(path, label, "every GPU system writes", "all", "all")
+    if levels is not None and levels.use == "yes":
+        path, label = f"{_CHECKPOINT}.local.use", "checkpoints go to local drives first"
+        yield Choice(path, label, "let the plan do without", "open", "open")
+    more = tuple(sorted({*levels.every, *OPEN_EVERY})) if levels is not None else ()
+    if levels is not None and levels.k != "open" and len(levels.every) < len(more) <= MOST_EVERY:
+        label = f"local checkpoints on to storage: k = {', '.join(map(str, levels.every))}"
+        path, value, text = f"{_CHECKPOINT}.local.k", more, f"[{', '.join(map(str, more))}]"
+        opened = more == OPEN_EVERY
+        yield Choice(
+            path, label, "let k be decided", "open" if opened else value, "open" if opened else text
+        )
 
 
 def _offer_choices(inputs: Inputs) -> Iterator[Choice]:
     """Yield vendors, considered items, and single items."""
     policy, consider = inputs.problem.policy, inputs.problem.consider
     if names := " and ".join(policy.require_vendors):
-        off = (Change("policy.require_vendors", (), "[]"),)
         label = f"something from {names} is required"
-        yield Choice("policy.require_vendors", label, "require nothing", off)
+        yield Choice("policy.require_vendors", label, "require nothing", (), "[]")
     if names := " or ".join(policy.forbid_vendors):
-        off = (Change("policy.forbid_vendors", (), "[]"),)
-        yield Choice("policy.forbid_vendors", f"nothing from {names}", "forbid nobody", off)
-    for key, kind in (
-        ("gpu_systems", "GPU system"),
-        ("storage_families", "storage family"),
-        ("vendors", "vendor"),
+        yield Choice("policy.forbid_vendors", f"nothing from {names}", "forbid nobody", (), "[]")
+    for key, kinds, kind in (
+        ("gpu_systems", "GPU systems", "GPU system"),
+        ("storage_families", "storage families", "storage family"),
+        ("vendors", "vendors", "vendor"),
     ):
-        chosen = getattr(consider, key)
-        if chosen is not None:
-            path, label = f"consider.{key}", key.replace("_", " ").replace("gpu", "GPU")
-            label = f"only these {label}: {', '.join(chosen)}"
-            yield Choice(path, label, f"consider every {kind}", (Change(path, None, "null"),))
+        if (chosen := getattr(consider, key)) is not None:
+            label = f"only these {kinds}: {', '.join(chosen)}"
+            yield Choice(f"consider.{key}", label, f"consider every {kind}", None, "null")
     models = {item.id: item.model for item in inputs.items}
     for name, rule in sorted(inputs.problem.items.items()):
         model, path = models.get(name, name), f"items.{name}"
         if rule.fixed is not None:
-            fixed = f"{path}.fixed"
-            label, what = f"{rule.fixed} {model}", "let their number be decided"
-            yield Choice(fixed, label, what, (Change(fixed, None, "null"),), fixed)
+            fixed, label, what = (
+                f"{path}.fixed",
+                f"{rule.fixed} {model}",
+                "let their number be decided",
+            )
+            yield Choice(fixed, label, what, None, "null", fixed)
         if rule.exclude:
-            off = (Change(f"{path}.exclude", False, "false"),)
-            yield Choice(f"{path}.exclude", f"no {model}", "allow it", off)
+            yield Choice(f"{path}.exclude", f"no {model}", "allow it", False, "false")

@@ -311,7 +311,7 @@ def _appliances(
         most_read = report.client_read_gb_per_s * family.read_factor * (1 + ROUNDING)
         if delivered_gb_per_s > most_write or sizing.read_demand_gb_per_s > most_read:
             continue
-        table = item.segments[-1].high if item.segments else None
+        table = item.table[-1].units if item.table else None
         bounds = [bound for bound in (item.high, family.max_units, table) if bound is not None]
         units, decided_by = _units_needed(sizing, item, nameplate_gb_per_s, tb_per_day)
         if units > min(bounds, default=UNLIMITED_UNITS):
@@ -351,9 +351,9 @@ def _units_needed(
         counts.append((_units(tb_per_day, item.endurance_tb_per_day), "endurance"))
     units, decided_by = max(counts, key=lambda count: count[0])
     least = max(item.min_units, item.low, 1)
-    if item.segments:
-        least = max(least, item.segments[0].low)
-    smallest = bool(item.segments) and units == least
+    if item.table:
+        least = max(least, item.table[0].units)
+    smallest = bool(item.table) and units == least
     return (least, "minimum order") if units < least or smallest else (units, decided_by)
 
 
@@ -365,13 +365,13 @@ def _units(demand: float, each: float) -> float:
 
 def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
     """Units by bandwidth; of a table the least from which on sizes are enough."""
-    if not item.segments or demand == 0:
+    if not item.table or demand == 0:
         return _units(demand, nameplate(item, 1)[side] if demand else 0.0)
 
     def short(units: int) -> bool:
         return nameplate(item, units)[side] < demand * (1 - ROUNDING)
 
-    sizes = dropwhile(short, range(item.segments[-1].high, item.segments[0].low - 1, -1))
+    sizes = dropwhile(short, range(item.table[-1].units, item.table[0].units - 1, -1))
     return min(takewhile(lambda units: not short(units), sizes), default=math.inf)
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from planner.case import resolve
+from planner.case.figures import rack_power_kw
 from planner.errors import VerificationError
 from planner.loader import load
+from planner.optimizer.bill import bill as bill_of
 from planner.report.exports import bill
 from planner.schema.plan import Line, Plan
 from planner.verifier import faults, verify
 from tests.optimizer.cases import furnish, ports
-from tests.optimizer.counted import companion_counts
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import figure
@@ -35,11 +36,11 @@ from tests.world.solved import solve
 PROBLEMS = Path(__file__).parent.parent / "problems"
 
 
-def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> dict[str, float]:
+def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> Mapping[str, float]:
     """Return everything that comes with so many systems and boxes."""
     case = resolve(inputs_of(request.case()))
     units = {offer.id: 0 for offer in case.offers()} | {"gpu": gpu, "box": box} | more
-    return companion_counts(case, units)
+    return bill_of(case, units, ()).counts
 
 
 def furnished(**objective: str) -> Request:
@@ -106,6 +107,15 @@ def test_xdr_modules_do_not_link_ndr_ports() -> None:
     assert served["nvidia_dgx_b300"] == "nvidia_q3400"
 
 
+def test_a_switch_draws_with_its_whole_transceivers() -> None:
+    """Seven ports take four twin transceivers of 0.02 kW."""
+    request = furnished()
+    spider = next(item for item in request.items if item["id"] == "spider")
+    spider["switch"]["ports"][0]["count"] = 7
+    inputs = inputs_of(request.case())
+    assert rack_power_kw(inputs.item("spider"), inputs) == pytest.approx(1.0 + 4 * 0.02)
+
+
 def test_a_fabric_has_an_end() -> None:
     request = furnished(minimize="cost")
     request.site["it_power"] = "90 MW"
@@ -124,7 +134,7 @@ def test_a_fabric_has_an_end() -> None:
     request.job["gpus"] = {"min": 31 * 8 + 1}
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"
-    with pytest.raises(ValueError, match="more than any size holds"):
+    with pytest.raises(ValueError, match="larger than three tiers"):
         counts(request, gpu=32)
 
 

@@ -81,7 +81,7 @@ def _preference_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
     prefer = case.problem.policy.prefer
     if prefer is None:
         return
-    left_out = {entry.sku for entry in plan.not_considered}
+    left_out = {*plan.not_considered}
     offers = [item for item in case.items if item.id not in left_out]
     # A category counts where a preferred vendor has something on offer.
     kinds = {item.category for item in offers if item.vendor in prefer.vendors}

@@ -312,3 +312,8 @@ def test_each_name_in_a_problem_is_looked_up(setting: str) -> None:
     (found,) = told.value.findings
     assert str(found.path).startswith(setting.partition("=")[0])
     assert "'nothing'" in found.message
+
+
+def test_a_part_of_a_name_is_enough_for_a_hint() -> None:
+    with pytest.raises(InputError, match="did you mean 'nvidia_dgx_h100'"):
+        load(shipped.problem_files()["10MW"], settings=("consider.gpu_systems=[h100]",))

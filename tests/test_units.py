@@ -1,15 +1,31 @@
-"""Quantities: what is read, in which unit, and what is refused with which advice."""
+"""Quantities and money: what is read, in which unit and currency, what is refused and shown."""
 
 from __future__ import annotations
 
 import math
+import pickle
+import re
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner import units
+from planner import currency, units
+from planner.currency import Currency
+from planner.explore.explorer import AS_IT_IS
+from planner.explore.problems import SingleExplorer
+from planner.inputs import inputs_from_text, inputs_to_text
+from planner.loader import load
+from planner.report.edition import for_audience
+from planner.report.exports import bill
+from planner.schema.plan import Plan
 from planner.units import Dimension, QuantityError, parse
+from tests.world.commands import ran
+from tests.world.files import BOOK, CATALOG, PROBLEM, changed
+from tests.world.solved import solve
 
 
 @pytest.mark.parametrize(
@@ -142,3 +158,153 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             assert error.fix
         else:
             assert math.isfinite(value)
+
+
+# Money in another currency: read at its rate, rounded to its smallest unit, shown in one alone.
+
+
+EURO = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
+"""A rate that nothing else could be taken for."""
+YEN = "exchange: {JPY: {usd: 0.0064, on: 2026-11-20, source: BOJ}}\ncurrency: JPY\n"
+
+
+def _written(folder: Path, problem: str = PROBLEM, book: str = BOOK) -> Path:
+    (folder / "own.yaml").write_text(CATALOG)
+    (folder / "book.yaml").write_text(book)
+    (folder / "problem.yaml").write_text(problem)
+    return folder / "problem.yaml"
+
+
+def test_amounts_are_read_at_the_rate_of_their_currency(tmp_path: Path) -> None:
+    """A budget, a price of electricity, a list price and its support in euros."""
+    problem = changed(PROBLEM, "60 MUSD", "30 MEUR")
+    problem = changed(problem, "0.08 USD/kWh", "40 EUR/MWh")
+    book = changed(BOOK, "300000 USD", "150 kEUR")
+    inputs = load(_written(tmp_path, problem + EURO, book))
+    assert inputs.problem.budget.capex_usd == 60e6
+    assert inputs.problem.term is not None
+    assert inputs.problem.term.electricity_usd_per_kwh == pytest.approx(0.08, rel=1e-15)
+    assert inputs.prices["gpu_box"].list_usd == 300_000
+    assert inputs.prices["gpu_box"].currency == "EUR"
+    assert inputs.prices["quick_store"].currency is None
+    again = inputs_from_text(inputs_to_text(inputs))
+    assert again.problem.shown_in == Currency("EUR", 2.0, "2026-11-20", "ECB")
+    assert again.prices["gpu_box"] == inputs.prices["gpu_box"]
+
+
+def _same_purchase(one: Plan, other: Plan) -> bool:
+    return [(x.sku, x.quantity) for x in one.lines] == [(x.sku, x.quantity) for x in other.lines]
+
+
+def test_a_bill_foots_in_the_currency_it_is_shown_in(tmp_path: Path) -> None:
+    """Every unit price is whole yen, and quantity times price is the line to the yen."""
+    plan = solve(_written(tmp_path, PROBLEM + YEN))
+    dollars = solve(_written(tmp_path))
+    assert _same_purchase(plan, dollars)
+    outside = for_audience(plan, "customer").shown_in
+    assert (outside.code, outside.source, plan.shown_in.source) == ("JPY", "", "BOJ")
+    made = bill(plan)
+    assert made.currency == "JPY"
+    lines = [line for line in made.lines if line.unit_net is not None]
+    assert lines
+    for line in lines:
+        assert line.currency == "JPY"
+        assert line.unit_net == round(line.unit_net or 0.0)
+        assert line.extended_net == line.purchased * (line.unit_net or 0.0)
+    assert made.totals.grand.extended_net == sum(line.extended_net or 0.0 for line in lines)
+    assert plan.totals is not None
+    assert plan.totals.capex_usd == pytest.approx((made.totals.grand.extended_net or 0) * 0.0064)
+    assert dollars.totals is not None
+    assert plan.totals.capex_usd == pytest.approx(dollars.totals.capex_usd, rel=1e-6)
+
+
+def test_whole_units_where_there_are_no_cents() -> None:
+    """Yen have none, dinars have three; halves go away from zero."""
+    assert Currency("JPY", 0.5).rounded_usd(1.25) == 1.5
+    assert Currency("KWD", 2.0).rounded_usd(2.001) == 2.002
+    assert currency.USD.rounded_usd(2.675) == 2.68
+    assert currency.USD.listed_usd(0.004) == 0.004  # a price per TB as stated
+    assert Currency("EUR", 2.0).listed_usd(2.011) == 2.02
+    assert Currency("EUR", 2.0).large == (1e6, "MEUR")
+    won = Currency("KRW", 0.001)
+    assert currency.short(won.of(450_000)) == "450.00 MKRW"
+    assert currency.short(won.of(0.5)) == "500 KRW"
+    assert currency.amount(won.of(1234.5678)) == "1,234,568 KRW"
+    dinar = Currency("KWD", 1.0).of(1234.5678)
+    assert (currency.bare(dinar), currency.bare(dinar, None)) == ("1,235", "1,234.568")
+
+
+def test_arithmetic_keeps_the_currency_of_an_amount() -> None:
+    """A sum or a multiple that lost its currency would be shown as so many USD."""
+    euro = Currency("EUR", 2.0)
+    one, other = euro.of(100.0), euro.of(50.0)
+    for amount, value in (
+        (one + other, 75.0), (sum((one, other)), 75.0), (one - other, 25.0), (0.0 - one, -50.0),
+        (2 * one, 100.0), (one / 4, 12.5), (-one, -50.0), (abs(-one), 50.0),
+    ):  # fmt: skip
+        assert (currency.currency_of(amount), amount) == (euro, value)
+    assert currency.currency_of(one / other) == currency.USD and one / other == 2.0
+    assert pickle.loads(pickle.dumps(one)).currency == euro
+
+
+@pytest.mark.parametrize("code", ["USD", "JPY", "KWD"])
+def test_amounts_round_as_their_decimals_do(code: str) -> None:
+    """However it is found fast: to 15 digits, then to the smallest unit, halves away from zero."""
+    made, draw = Currency(code), Random(7)
+    least = Decimal(1).scaleb(-made.decimals)
+    near = [n * 10.0**-made.decimals / 2 + off for n in range(-40, 40) for off in (0.0, 1e-9)]
+    drawn = [draw.uniform(-1, 1) * 10.0 ** draw.randint(-3, 14) for _ in range(2_000)]
+    for amount in (*near, *drawn, *(round(each, 3) for each in drawn)):
+        exact = Decimal(f"{amount:.15g}").quantize(least, rounding=ROUND_HALF_UP)
+        assert made.rounded_usd(amount) == float(exact), amount
+
+
+_AMOUNT = re.compile(r"(-?\d[\d,.]*)\s+([kMB]?)(USD|EUR)(?![A-Za-z])")
+_SIZE = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9}
+
+
+def _amounts(text: str, code: str) -> list[float]:
+    found = _AMOUNT.findall(text)
+    assert {each[2] for each in found} <= {code}
+    return [float(value.replace(",", "").rstrip(".")) * _SIZE[size] for value, size, _ in found]
+
+
+COMMANDS = (
+    "solve problem.yaml --full", "size problem.yaml", "explain problem.yaml",
+    "solve problem.yaml --show lines,notes,proof",
+    "compare --near 1% problem.yaml", "explain problem.yaml --why-not quick_store",
+    "compare problem.yaml --rules", "compare problem.yaml problem.yaml",
+    "sweep --mode tornado problem.yaml -q",
+    "sweep --mode frontier problem.yaml --against cost --points 3 -q",
+    "sweep problem.yaml --vary budget.capex=x0.5,x1 -q",
+    "solve problem.yaml --set jobs.0.gpus.min=500",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_screen_is_in_one_currency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """No dollar is on it, and every amount is half of what it is in USD."""
+    monkeypatch.chdir(tmp_path)
+    _written(tmp_path)
+    dollars = ran(*command.split())
+    _written(tmp_path, PROBLEM + EURO)
+    euros = ran(*command.split())
+    assert (euros.code, dollars.code) in ((0, 0), (3, 3))
+    assert "USD" not in euros.out
+    assert "$" not in euros.out
+    before, after = _amounts(dollars.out, "USD"), _amounts(euros.out, "EUR")
+    assert len(before) == len(after)
+    for usd, eur in zip(before, after, strict=True):
+        assert eur == pytest.approx(usd / 2, rel=0.02, abs=0.006)
+
+
+def test_explore_shows_amounts_in_the_currency_of_the_problem(tmp_path: Path) -> None:
+    """The page once showed the amounts in USD of a problem in euros."""
+    path = _written(tmp_path, PROBLEM + EURO, BOOK)
+    found = SingleExplorer(path, load(path)).answer(AS_IT_IS, "tab", 2)
+    money = [tile["text"] for tile in found["tiles"] if tile["label"] in ("Capex", "TCO")]
+    assert money
+    assert all("EUR" in text and "USD" not in text for text in money)
+    assert all("EUR" in section["text"] for section in found["sections"])

@@ -1,6 +1,6 @@
 """The problem in numbers, as the optimiser reads it."""
 
-from planner.case.items import FamilyOffer, Segment, Storage, System
+from planner.case.items import FamilyOffer, Storage, System
 from planner.case.job import IntervalRule, Job, Way
 from planner.case.model import Case, Limits
 from planner.case.resolve import resolve, with_companions
@@ -11,7 +11,6 @@ __all__ = [
     "IntervalRule",
     "Job",
     "Limits",
-    "Segment",
     "Storage",
     "System",
     "Way",

@@ -36,8 +36,8 @@ def cap(case: Case, offer: Offer) -> int:
             # What is owned adds nothing to a sum over units bought.
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds += [owned + limit / each] if each > 0 else []
-    if isinstance(offer, Storage) and offer.segments:
-        bounds.append(offer.segments[-1].high)
+    if isinstance(offer, Storage) and offer.table:
+        bounds.append(offer.table[-1].units)
     elif isinstance(offer, Storage):
         most = limits["most_write_gb_per_s"]
         each = case.delivered_write_share * offer.nameplate_write_gb_per_s

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -129,21 +128,17 @@ class System(Offer):
         )
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A straight piece of a bandwidth table: value = at_low + slope * (units - low)."""
+class SizeRow(NamedTuple):
+    """A row of a table of bandwidth by units; between neighbouring rows it is straight."""
 
-    low: int
-    high: int
-    read_at_low_gb_per_s: float
-    read_slope_gb_per_s: float
-    write_at_low_gb_per_s: float
-    write_slope_gb_per_s: float
+    units: int
+    read_gb_per_s: float
+    write_gb_per_s: float
 
 
 @dataclass(frozen=True)
 class Storage(Offer):
-    """A storage item; nameplate bandwidth of a unit, or by ``segments`` of a table.
+    """A storage item; nameplate bandwidth of a unit, or by a ``table``.
 
     A unit takes ``burst_nameplate_gb_per_s`` until ``buffer_gb`` is full, and empties it at the
     sustained rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
@@ -155,7 +150,7 @@ class Storage(Offer):
     usable_tb: float = 0.0
     endurance_tb_per_day: float | None = 0.0
     units_lost: float = 0.0
-    segments: tuple[Segment, ...] = ()
+    table: tuple[SizeRow, ...] = ()
     bulk_tb: float = 0.0
     bulk_nameplate_read_gb_per_s: float = 0.0
     burst_nameplate_gb_per_s: float = 0.0
@@ -177,81 +172,13 @@ class FamilyOffer(NamedTuple):
     forced: bool
 
 
-# Bandwidth of storage; pairs are (read, write).
-
-
 def nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """Nameplate bandwidth of a number of units, GB/s."""
-    if not item.segments:
+    """The (read, write) nameplate bandwidth of a number of units, GB/s; 0 outside a table."""
+    if not item.table:
         return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
-    if not item.segments[0].low <= units <= item.segments[-1].high:
-        return 0.0, 0.0
-    return _bandwidth_by_table(item, units)
-
-
-def degraded(item: Storage, units: float) -> tuple[float, float]:
-    """Nameplate bandwidth of a number of units with ``units_lost`` of them down, GB/s.
-
-    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
-    proportion to it. Negative where more is lost than there is.
-    """
-    working = units - item.units_lost
-    if not item.segments:
-        return item.nameplate_read_gb_per_s * working, item.nameplate_write_gb_per_s * working
-    first = item.segments[0]
-    if working < first.low:
-        return (
-            first.read_at_low_gb_per_s * working / first.low,
-            first.write_at_low_gb_per_s * working / first.low,
-        )
-    return _bandwidth_by_table(item, working)
-
-
-def _bandwidth_by_table(item: Storage, units: float) -> tuple[float, float]:
-    piece = next((piece for piece in item.segments if units <= piece.high), None)
-    return (0.0, 0.0) if piece is None else _bandwidth_on_piece(piece, units)
-
-
-def _bandwidth_on_piece(piece: Segment, units: float) -> tuple[float, float]:
-    over = units - piece.low
-    read = piece.read_at_low_gb_per_s + piece.read_slope_gb_per_s * over
-    return read, piece.write_at_low_gb_per_s + piece.write_slope_gb_per_s * over
-
-
-def ends(item: Storage) -> list[tuple[int, float, float]]:
-    """(units, read, write) at the ends of a table's pieces; between them it is straight."""
-    last = item.segments[-1]
-    rows = [
-        (piece.low, piece.read_at_low_gb_per_s, piece.write_at_low_gb_per_s)
-        for piece in item.segments
-    ]
-    return [*rows, (last.high, *_bandwidth_on_piece(last, last.high))]
-
-
-def with_loss(item: Storage) -> tuple[Segment, ...]:
-    """A table's pieces cut so that its degraded bandwidth is straight on each.
-
-    Cuts are at whole units: between two of them nothing is bought.
-    """
-    inside = {piece.low + item.units_lost for piece in item.segments}
-    pieces = []
-    for piece in item.segments:
-        cuts = {piece.low, piece.high}
-        for cut in inside:
-            if piece.low < cut < piece.high:
-                cuts |= {math.floor(cut), math.ceil(cut)}
-        rising = sorted(cuts)
-        if len(rising) == 1:
-            pieces.append(piece)
-        for low, high in itertools.pairwise(rising):
-            read, write = _bandwidth_on_piece(piece, low)
-            pieces.append(
-                replace(
-                    piece,
-                    low=low,
-                    high=high,
-                    read_at_low_gb_per_s=read,
-                    write_at_low_gb_per_s=write,
-                )
-            )
-    return tuple(pieces)
+    for low, high in itertools.pairwise((item.table[0], *item.table)):
+        if low.units <= units <= high.units:
+            part = (units - low.units) / max(1, high.units - low.units)
+            read, write = (a + part * (b - a) for a, b in zip(low[1:], high[1:], strict=True))
+            return read, write
+    return 0.0, 0.0

@@ -422,15 +422,6 @@ class Case:
         """The case under other limits, with the same companions."""
         return replace(self, limits=limits).billed_as(self)
 
-    @cached_property
-    def by_every(self) -> tuple[Case, ...]:
-        """The case with each k alone, each k-th local checkpoint going on to storage."""
-        levels = self.job.levels
-        if levels is None or len(levels.every) == 1:
-            return (self,)
-        alone = (replace(levels, every=(k,)) for k in levels.every)
-        return tuple(replace(self, job=replace(self.job, levels=each)) for each in alone)
-
     # Items.
 
     def offers(self) -> tuple[Offer, ...]:
@@ -440,25 +431,6 @@ class Case:
     def bill_items(self) -> tuple[BillItem, ...]:
         """Everything that can be in the bill: offers, then their companions."""
         return (*self.offers(), *self.companions.items)
-
-    def held_offers(self, units: Mapping[str, int]) -> list[tuple[Offer, int]]:
-        """The offers of which a purchase has any, each with its units."""
-        known = self._offers
-        return [(known[name], count) for name, count in units.items() if count and name in known]
-
-    @cached_property
-    def _offers(self) -> dict[str, Offer]:
-        return {offer.id: offer for offer in self.offers()}
-
-    @cached_property
-    def demanded(self) -> tuple[Offer, ...]:
-        """The offers of which there must be some."""
-        return tuple(offer for offer in self.offers() if offer.low)
-
-    @cached_property
-    def stocked(self) -> tuple[BillItem, ...]:
-        """Everything with a stock limit."""
-        return tuple(item for item in self.bill_items() if item.stock is not None)
 
     @cached_property
     def billed(self) -> Case:
@@ -486,18 +458,7 @@ class Case:
 
     def bought(self, units: Mapping[str, int]) -> list[Storage]:
         """The storage of a purchase, in the order of the case."""
-        places = (self._places.get(name) for name, count in units.items() if count)
-        return [self.storage[place] for place in sorted(p for p in places if p is not None)]
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {item.id: place for place, item in enumerate(self.storage)}
-
-    def in_bulk(self, units: Mapping[str, int]) -> tuple[float, float]:
-        """Capacity (TB) and delivered read bandwidth (GB/s) of the bulk tier."""
-        items = [(item, units.get(item.id, 0)) for item in self.storage if item.is_bulk]
-        read = sum(item.bulk_nameplate_read_gb_per_s * count for item, count in items)
-        return sum(item.bulk_tb * count for item, count in items), self.delivered_read_share * read
+        return [item for item in self.storage if units.get(item.id)]
 
     # Ways and compute fabrics.
 

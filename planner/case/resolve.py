@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +19,7 @@ from planner.case.figures import (
     rack_use,
     stated,
 )
-from planner.case.items import FamilyOffer, Offer, Segment, Storage, System
+from planner.case.items import FamilyOffer, Offer, SizeRow, Storage, System
 from planner.case.job import IntervalRule, Levels, Mode, Repair
 from planner.case.job import Job as JobNumbers
 from planner.case.model import Case, Companions, Limits, Policy, Rates, Split
@@ -31,7 +30,7 @@ from planner.figures import FIGURES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, steps_of, value_at
-from planner.schema.catalog import Item, Sizes
+from planner.schema.catalog import Item
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb
@@ -227,21 +226,10 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
-        segments=_segments(item.sizes) if item.sizes else (),
+        table=tuple(SizeRow(row.units, row.read, row.write) for row in rows),
         burst_nameplate_gb_per_s=burst,
         buffer_gb=buffer_gb,
     )
-
-
-def _segments(sizes: Sizes) -> tuple[Segment, ...]:
-    """Straight pieces between neighbouring rows; a single row is a piece of itself."""
-    pieces, first = [], sizes.rows[0]
-    for low, high in itertools.pairwise(sizes.rows):
-        span = high.units - low.units
-        read_slope, write_slope = (high.read - low.read) / span, (high.write - low.write) / span
-        pieces.append(Segment(low.units, high.units, low.read, read_slope, low.write, write_slope))
-    single = Segment(first.units, first.units, first.read, 0.0, first.write, 0.0)
-    return tuple(pieces) or (single,)
 
 
 def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]:

@@ -174,7 +174,7 @@ class OtherStorage:
 
 def _most_units(item: Storage) -> int:
     most = min(item.high or MOST_UNITS, MOST_UNITS)
-    return min(most, item.segments[-1].high) if item.segments else most
+    return min(most, item.table[-1].units) if item.table else most
 
 
 # What no plan with some item passes, for many items at once.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.figures import weights
-from planner.case.items import Offer, Storage, Terms, ends, total
+from planner.case.items import Offer, Storage, Terms, total
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Limits, Packed, Quantity, Steps, Sum, vanishes
 from planner.limits import SUPPLIES, Limit
@@ -419,9 +419,9 @@ class Stores:
 
 def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     """The (read, write) nameplate bandwidth of an item's units, GB/s."""
-    if not item.segments:
+    if not item.table:
         return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
-    known, read, write = (np.array(side, dtype=float) for side in zip(*ends(item), strict=True))
+    known, read, write = np.array(item.table, dtype=float).T
     inside = (units >= known[0]) & (units <= known[-1])
     return (
         np.where(inside, np.interp(units, known, read), 0.0),
@@ -430,17 +430,18 @@ def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """(read, write) with ``units_lost`` of the units down, GB/s; see `bandwidth`."""
+    """(read, write) with ``units_lost`` of the units down, GB/s.
+
+    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
+    proportion to it. Negative where more is lost than there is.
+    """
     left = units - item.units_lost
-    if not item.segments:
+    if not item.table:
         return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
-    first = item.segments[0]
-    few = left < first.low
-    read, write = nameplates(item, np.maximum(left, first.low))
-    return (
-        np.where(few, first.read_at_low_gb_per_s * left / first.low, read),
-        np.where(few, first.write_at_low_gb_per_s * left / first.low, write),
-    )
+    least, *first = item.table[0]
+    sides = zip(first, nameplates(item, np.maximum(left, least)), strict=True)
+    read, write = (np.where(left < least, each * left / least, side) for each, side in sides)
+    return read, write
 
 
 def stored(case: Case, counts: Counts) -> Stores:
@@ -530,8 +531,8 @@ def allowed(supplies: Sequence[Limit], limits: Limits) -> Numbers:
 
 def least_order(offer: Offer) -> int:
     """The fewest units of an offer that may be bought, if any are."""
-    segments = offer.segments if isinstance(offer, Storage) else ()
-    return max(1, offer.min_units, segments[0].low if segments else 1)
+    table = offer.table if isinstance(offer, Storage) else ()
+    return max(1, offer.min_units, table[0].units if table else 1)
 
 
 def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[str, Flags]]:

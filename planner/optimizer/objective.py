@@ -23,12 +23,12 @@ import numpy as np
 
 from planner.case import Case, Storage, System
 from planner.case.figures import SUMS
-from planner.case.items import Offer, Terms, ends
+from planner.case.items import Offer, Terms
 from planner.case.model import Ceil, Companions, ObjectiveName, Quantity, Steps, Sum
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
-from planner.optimizer.operate import Run, bought_write_gb_per_s
+from planner.optimizer.operate import Run, stores_of
 from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES, Measure, Point, Team
 
 TIE_TOLERANCE = 1e-6
@@ -78,14 +78,17 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         spent = max(bill(case, run.units, run.ways)[TCO], LEAST_TCO_MUSD * MILLION)
         return math.log(spent / work_paid(case, run, ratio))
 
+    def written(run: Run) -> float:
+        return float(case.delivered_write_share * stores_of(case, run.units).sustained[0])
+
     measures: dict[str, Callable[[Run], float]] = {
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),
         "gpus": lambda o: float(o.gpus),
         **{f"usd_{ratio}": partial(price, ratio=ratio) for ratio in PRICES},
         "disliked": lambda o: float(sum(o.units.get(name, 0) for name in case.policy.disliked)),
-        "least_write": lambda o: bought_write_gb_per_s(case, o.units),
-        "most_write": lambda o: -bought_write_gb_per_s(case, o.units),
+        "least_write": written,
+        "most_write": lambda o: -written(o),
         "units": lambda o: float(sum(o.units.values())),
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }
@@ -224,17 +227,17 @@ def least_write(item: Offer) -> float:
     """The least write bandwidth that a unit of storage gives in any number, GB/s."""
     if not isinstance(item, Storage):
         return 0.0
-    if not item.segments:
+    if not item.table:
         return item.nameplate_write_gb_per_s
-    return min(write / count for count, _, write in ends(item))
+    return min(row.write_gb_per_s / row.units for row in item.table)
 
 
 def most_each(item: Storage) -> tuple[float, float]:
     """The most (read, write) bandwidth that a unit of an item gives, GB/s."""
-    if not item.segments:
+    if not item.table:
         return item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
-    known = ends(item)
-    return max(r / n for n, r, _ in known), max(w / n for n, _, w in known)
+    read, write = zip(*((read / n, write / n) for n, read, write in item.table), strict=True)
+    return max(read), max(write)
 
 
 def least_column(objective: str) -> str | None:
@@ -337,7 +340,7 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
         ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
         return (offer.pack, named, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
-    table = offer.id if offer.segments else ""
+    table = offer.id if offer.table else ""
     down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
     worn = offer.endurance_tb_per_day is None
     return (offer.pack, named, offer.family, table, worn, down if case.tolerate_down else ())

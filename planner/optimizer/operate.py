@@ -17,7 +17,7 @@ from planner.case import Case, System, Way
 from planner.case.items import Storage
 from planner.case.job import ROUNDING, Job, Mode
 from planner.case.model import Split
-from planner.limits import BY_NAME, LIMITS, of_group
+from planner.limits import BY_NAME
 from planner.optimizer.bill import TOLERANCE as SLACK
 from planner.optimizer.bill import (
     Counts,
@@ -31,7 +31,7 @@ from planner.optimizer.bill import (
     unmet_needs,
 )
 from planner.optimizer.goodput import Shrunk
-from planner.optimizer.useful_work import BestUse
+from planner.optimizer.useful_work import PRICES, BestUse
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.sizing.goodput import Levels
@@ -200,7 +200,7 @@ class _Single:
             same + place,
             same + count,
             same + gpus,
-            _stored(case, units).at(same),
+            stores_of(case, units).at(same),
             ports=Ports(*(each[same] for each in work.ports_of(place, counts))),
             every=tried,
         )
@@ -255,7 +255,7 @@ class _Single:
         )
 
 
-def _stored(case: Case, units: Mapping[str, int]) -> Stores:
+def stores_of(case: Case, units: Mapping[str, int]) -> Stores:
     """Bandwidth, capacity and endurance of the storage of one purchase."""
     counts = [[units.get(item.id, 0)] for item in case.storage]
     return stored(case, np.array(counts, dtype=np.int64).reshape(-1, 1))
@@ -370,91 +370,57 @@ def levels_of(job: Job, run: Run) -> Levels:
 # Limits on how a job runs.
 
 
-OF_INGEST = ("ingest", "bulk_read", "staging")
-_OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
+def exceeded_limits(case: Case, run: Run) -> list[str]:
+    """Names of the limits on running that a run exceeds."""
+    return [
+        name
+        for name, value, allowed in limits_on(case, run)
+        if allowed is not None and BY_NAME[name].looser * (value - allowed) > TOLERANCE * allowed
+    ]
 
 
-def amount(case: Case, run: Run, name: str) -> float:
-    """The value of a limit on a run, in the limit's unit."""
-    job = case.job
+def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]:
+    """Yield each limit on running with its value and the amount allowed, None where it is not."""
+    job, limits, gpus, stores = case.job, case.limits, run.gpus, stores_of(case, run.units)
     pflops = run.useful_pflops(job.mfu or 0.0)
-    drain_s = job.checkpoint_gb / run.degraded_write_gb_per_s
-
-    def tco_usd() -> float:
-        return bill(case, run.units, run.ways)["tco_usd"]
-
-    amounts: dict[str, Callable[[], float]] = {
-        **dict.fromkeys(_OF_GPUS, lambda: float(run.gpus)),
-        "restore_time": lambda: run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s,
-        "overlap": lambda: drain_s / run.remote_interval_s,
-        "blocking": lambda: drain_s / run.interval_s,
-        "drain_fits": lambda: (run.stall_s if run.mode == "async" else 0.0) + drain_s,
-        "local_fits": lambda: run.stall_s + run.local_drain_s,
-        **dict.fromkeys(OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
-        "burst_recovery": lambda: recovery_s(case, run.units),
-        "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
-        "min_goodput": lambda: run.goodput,
-        "min_useful_gpus": lambda: run.useful_gpus,
-        "min_useful_pflops": lambda: pflops,
-        "max_days_to_train": lambda: case.days_at_one_pflops() / pflops,
-        "per_useful_gpu_hour": lambda: tco_usd() / (run.useful_gpus * case.rates.hours),
-        "per_million_tokens": lambda: tco_usd() / (pflops * case.million_tokens_per_pflops()),
-    }
-    return amounts[name]()
-
-
-def recovery_s(case: Case, units: Mapping[str, int]) -> float:
-    """The shortest interval in which buffers of bursts are empty again, s; 0 without."""
-    sustained = case.delivered_write_share * float(_stored(case, units).sustained[0])
-    return case.job.checkpoint_gb / sustained if case.bursts and sustained > 0.0 else 0.0
-
-
-def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
-    """The training data that flash takes from the bulk tier beside checkpoints, GB/s."""
-    write = case.delivered_write_share * float(_stored(case, units).sustained[0])
-    return case.job.staged_share * write
-
-
-def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
-    """The limits on running that a run exceeds, with the share; None of a limit of 0."""
-    found: dict[str, float | None] = {}
-    for name, allowed in limits_on(case, run):
-        if allowed is None:
-            continue
-        value = amount(case, run, name)
-        over = BY_NAME[name].looser * (value - allowed)
-        if over > TOLERANCE * allowed:
-            found[name] = over / allowed if allowed else None
-    return found
-
-
-def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
-    """Yield each limit on running with the amount allowed, None where it is not."""
-    job = case.job
-    for limit in of_group("target", "ratio"):
-        yield limit.name, case.limits[limit.field]
-    yield "replica_fits", run.replica_gpus
-    yield "gpus_min", job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None
-    yield "gpus_max", job.gpus_max
-    yield "restore_time", job.max_restore_s
+    write_s = job.checkpoint_gb / run.degraded_write_gb_per_s
+    bought = case.delivered_write_share * float(stores.sustained[0])
+    yield "min_goodput", run.goodput, limits["min_goodput"]
+    yield "min_useful_gpus", run.useful_gpus, limits["min_useful_gpus"]
+    yield "min_useful_pflops", pflops, limits["min_useful_pflops"]
+    if (days := limits["max_days_to_train"]) is not None:
+        yield "max_days_to_train", case.days_at_one_pflops() / pflops, days
+    for ratio in PRICES:
+        if (limit := limits[ratio]) is not None:
+            done = run.useful_gpus * case.rates.hours
+            if ratio == "per_million_tokens":
+                done = pflops * case.million_tokens_per_pflops()
+            yield ratio, bill(case, run.units, run.ways)["tco_usd"] / done, limit
+    yield "replica_fits", gpus, run.replica_gpus
+    yield "gpus_min", gpus, job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None
+    yield "gpus_max", gpus, job.gpus_max
+    restore_s = run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s
+    yield "restore_time", restore_s, job.max_restore_s
     if run.mode == "sync":
-        yield "blocking", job.max_blocking
+        yield "blocking", write_s / run.interval_s, job.max_blocking
     else:
-        yield "overlap", job.max_overlap if case.rule is None else None
-        yield "drain_fits", run.remote_interval_s
+        most = job.max_overlap if case.rule is None else None
+        yield "overlap", write_s / run.remote_interval_s, most
+        stall_s = run.stall_s if run.mode == "async" else 0.0
+        yield "drain_fits", stall_s + write_s, run.remote_interval_s
     if run.mode == "local":
-        yield "local_fits", run.interval_s
-    yield "ingest", run.data_gb_per_s
-    if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
-        yield "bulk_read", case.in_bulk(run.units)[1]
-        yield "staging", staging_gb_per_s(case, run.units)
-    if case.bursts:
-        yield "burst_recovery", run.remote_interval_s
-    rated = [item.endurance_tb_per_day for item in case.bought(run.units)]
-    if None not in rated:
-        endured = (i.endurance_tb_per_day or 0.0 for i in case.bought(run.units))
-        units = (run.units[item.id] for item in case.bought(run.units))
-        yield "endurance", sum(each * count for each, count in zip(endured, units, strict=True))
+        yield "local_fits", run.stall_s + run.local_drain_s, run.interval_s
+    ingest = gpus * job.ingest_per_gpu_gb_per_s
+    yield "ingest", ingest, run.data_gb_per_s
+    if job.bulk_needed_tb and ingest > 0:
+        yield "bulk_read", ingest, case.delivered_read_share * float(stores.bulk_read[0])
+        yield "staging", ingest, job.staged_share * bought
+    if case.bursts and bought > 0.0:
+        yield "burst_recovery", job.checkpoint_gb / bought, run.remote_interval_s
+    rated = [(item.endurance_tb_per_day, run.units[item.id]) for item in case.bought(run.units)]
+    if all(each is not None for each, _ in rated):
+        written = write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s)
+        yield "endurance", written, sum((each or 0.0) * count for each, count in rated)
 
 
 # Limits on a purchase, whatever the job does with it.
@@ -462,15 +428,18 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
 
 def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
     """True if counts may be ordered: minimum orders, highest counts, families in use."""
-    if any(units[offer.id] < offer.low for offer in case.demanded):
-        return False
     serving: dict[str, int] = {}
-    for offer, count in case.held_offers(units):
-        if count < least_order(offer) or (offer.high is not None and count > offer.high):
+    for offer in case.offers():
+        count, high = units.get(offer.id, 0), offer.high
+        if count < (max(offer.low, least_order(offer)) if count else offer.low):
+            return False
+        if not count:
+            continue
+        if high is not None and count > high:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
-            if offer.segments and count > offer.segments[-1].high:
+            if offer.table and count > offer.table[-1].units:
                 return False
     if len(serving) > case.max_families:
         return False
@@ -492,7 +461,11 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
     unplaced = (name for way in ways for name in case.unplaced.get(way, ()))
     return [
         *(s.name for s in sums if spent[s.figure] > case.limits.given(s.field) * (1 + SLACK)),
-        *(f"stock_{i.id}" for i in case.stocked if spent.purchased[i.id] > (i.stock or 0)),
+        *(
+            f"stock_{i.id}"
+            for i in case.bill_items()
+            if i.stock is not None and spent.purchased[i.id] > i.stock
+        ),
         *(f"unplaced_{name}" for name in dict.fromkeys(unplaced) if units[name]),
         *broken_by_counts(case, units),
     ]
@@ -500,7 +473,7 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
 
 def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
     """The limits that counts of GPU systems and storage break without their bill."""
-    most, stores = case.limits["most_write_gb_per_s"], _stored(case, units)
+    most, stores = case.limits["most_write_gb_per_s"], stores_of(case, units)
     offers = (*case.systems, *case.storage)
     counts = np.array([[units.get(offer.id, 0)] for offer in offers], dtype=np.int64)
     broken = []
@@ -514,8 +487,3 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
     """The largest share of one vendor in a category, 0 where nothing is bought."""
     parts = [sum(units[name] for name in ids) for ids in split.vendors]
     return max(parts) / sum(parts) if any(parts) else 0.0
-
-
-def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
-    """The write bandwidth of the storage bought, as delivered, whatever clients move."""
-    return float(case.delivered_write_share * _stored(case, units).sustained[0])

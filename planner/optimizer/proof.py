@@ -41,6 +41,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName
 from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team, UsefulWork
+from planner.optimizer.work import teams_of
 
 if TYPE_CHECKING:
     from planner.optimizer.optimise import Certificate
@@ -565,20 +566,19 @@ def _bound_work(stage: Stage) -> bool:
 
 def _teams(case: Case) -> Iterator[Team]:
     """Yield the sets of types with a way each, in every mode, with all their ranges of spares."""
-    job, systems = case.job, [system for system in case.systems if cap(case, system) > 0]
-    repair, levels = job.repair, job.levels
-    for size in range(1, job.max_types + 1):
-        for types in itertools.combinations(systems, size):
-            for ways in itertools.product(*(system.ways for system in types)):
-                if len({way.fabric for way in ways} - {None}) > 1:
-                    continue
-                most, units, way = 0, cap(case, types[0]), ways[0]
-                if repair is not None and not way.spare_unit.in_rack:  # more are of no use
-                    gpus = max(1, way.most_gpus(units))
-                    most = repair.most_useful(way.failures_per_gpu_day, gpus)
-                    most = min(units * way.spare_unit.per_system, most)
-                least = most if repair is not None and repair.spares is not None else 0
-                running = tuple(zip(types, ways, strict=True))
-                for mode in job.modes:
-                    for k in levels.every if mode == "local" and levels is not None else (1,):
-                        yield Team(running, mode, k, least, most)
+    repair, levels = case.job.repair, case.job.levels
+    pairs = [(system, way) for system in case.systems for way in system.ways]
+    for team in teams_of(case):
+        running = tuple(pairs[place] for place in team)
+        if any(cap(case, system) == 0 for system, _ in running):
+            continue
+        (system, way), most = running[0], 0
+        if repair is not None and not way.spare_unit.in_rack:  # more are of no use
+            units = cap(case, system)
+            gpus = max(1, way.most_gpus(units))
+            most = repair.most_useful(way.failures_per_gpu_day, gpus)
+            most = min(units * way.spare_unit.per_system, most)
+        least = most if repair is not None and repair.spares is not None else 0
+        for mode in case.job.modes:
+            for k in levels.every if mode == "local" and levels is not None else (1,):
+                yield Team(running, mode, k, least, most)

@@ -13,10 +13,11 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import highspy
 import numpy as np
@@ -124,7 +125,7 @@ def solve(
     if stop is not None:
         for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
             event.subscribe(lambda now: now.interrupt() if stop() else None)
-    with Silence():
+    with silenced():
         highs.run()
     return arrays.solved(highs)
 
@@ -161,39 +162,29 @@ class _QuietHighs(highspy.Highs):
         super().enableCallbacks()  # type: ignore[no-untyped-call]
 
 
-class Silence:
-    """Standard output of C code sent to nowhere, as long as any thread is inside.
+_C_LIBRARY = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Send standard output of C code to nowhere, for one thread at a time.
 
     HiGHS prints a line of its own once in about 10,000 problems, whatever its options.
     """
-
-    lock: ClassVar = threading.Lock()
-    c_library: ClassVar = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")
-    inside: ClassVar[int] = 0
-    kept: ClassVar[int | None] = None
-    """The file that was standard output before; None where there was none."""
-
-    def __enter__(self) -> None:
-        with self.lock:
-            Silence.inside += 1
-            if self.inside == 1:
-                self.c_library.fflush(None)
-                try:
-                    Silence.kept = os.dup(1)
-                except OSError:
-                    Silence.kept = None
-                else:
-                    nowhere = os.open(os.devnull, os.O_WRONLY)
-                    os.dup2(nowhere, 1)
-                    os.close(nowhere)
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            Silence.inside -= 1
-            if self.inside == 0 and self.kept is not None:
-                self.c_library.fflush(None)
-                os.dup2(self.kept, 1)
-                os.close(self.kept)
+    with _ONE_AT_A_TIME, Path(os.devnull).open("wb") as nowhere:
+        _C_LIBRARY.fflush(None)
+        kept = None
+        with suppress(OSError):  # there may be no standard output
+            kept = os.dup(1)
+            os.dup2(nowhere.fileno(), 1)
+        try:
+            yield
+        finally:
+            if kept is not None:
+                _C_LIBRARY.fflush(None)
+                os.dup2(kept, 1)
+                os.close(kept)
 
 
 STOPPED = (
@@ -266,7 +257,7 @@ class _Arrays:
             # With no objective an infeasible program stays so; the rest was unbounded.
             self.lp.col_cost_ = np.zeros(self.lp.num_col_)
             _accepted(highs.passModel(self.lp), "the model")
-            with Silence():
+            with silenced():
                 highs.run()
             infeasible = highs.getModelStatus() == kinds.kInfeasible
             return Solved("infeasible" if infeasible else "unbounded")

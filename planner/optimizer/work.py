@@ -116,9 +116,13 @@ class JobRun(NamedTuple):
 def modes_of(case: Case) -> Iterator[tuple[Case, Mode]]:
     """Yield the modes of a case, each with it; of a local level with each k alone, because work
     has one peak in the GPUs in use for each k by itself."""
+    levels = case.job.levels
     for mode in case.job.modes:
-        for one in case.by_every if mode == "local" else (case,):
-            yield one, mode
+        if mode != "local" or levels is None or len(levels.every) == 1:
+            yield case, mode
+            continue
+        for k in levels.every:
+            yield replace(case, job=replace(case.job, levels=replace(levels, every=(k,)))), mode
 
 
 def teams_of(case: Case) -> list[tuple[int, ...]]:

@@ -21,7 +21,6 @@ from planner.plan.lines import lines, totals
 from planner.plan.notes import Facts, assumptions, notes, verdict
 from planner.schema.plan import (
     Infeasibility,
-    NotConsidered,
     ObjectiveReport,
     Plan,
     ProgramReport,
@@ -102,12 +101,11 @@ def assemble(
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
     """Fields that all plans of a case share."""
-    left_out = case.not_considered
     return {
         "problem": inputs.problem.name,
         "description": inputs.problem.description,
         "site": _site(inputs, case),
-        "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
+        "not_considered": dict(case.not_considered),
         "searched": tuple(
             sorted((*case.covered, *(each.id for each in (*case.systems, *case.storage))))
         ),

@@ -171,23 +171,25 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
         return None
     counts = [(item, run.units[item.id]) for item in bought]
     sustained = [nameplate(item, n)[1] for item, n in counts]
+    steady = share * float(operate.stores_of(case, run.units).sustained[0])
     bursts = [item.burst_nameplate_gb_per_s * n for item, n in counts]
     rates = (burst or rate for burst, rate in zip(bursts, sustained, strict=True))
     return BurstPlan(
         delivered_write_gb_per_s=share * sum(rates),
         delivered_sustained_gb_per_s=share * sum(sustained),
         buffer_gb=share * sum(item.buffer_gb * n for item, n in counts),
-        recovery_s=operate.recovery_s(case, run.units),
+        recovery_s=case.job.checkpoint_gb / steady,
     )
 
 
 def _bulk(case: Case, run: Run) -> BulkPlan:
-    usable_tb, read = case.in_bulk(run.units)
+    stores = operate.stores_of(case, run.units)
     return BulkPlan(
         needed_tb=case.job.bulk_needed_tb,
-        usable_tb=usable_tb,
-        delivered_read_gb_per_s=read,
-        staging_gb_per_s=operate.staging_gb_per_s(case, run.units),
+        usable_tb=float(stores.bulk_tb[0]),
+        delivered_read_gb_per_s=case.delivered_read_share * float(stores.bulk_read[0]),
+        staging_gb_per_s=case.job.staged_share
+        * (case.delivered_write_share * float(stores.sustained[0])),
     )
 
 

@@ -17,9 +17,7 @@ from planner.limits import BY_NAME, named, of_group, path_of
 from planner.optimizer.bill import bill, limited
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import (
-    OF_INGEST,
     Run,
-    amount,
     broken_by_counts,
     broken_limits,
     exceeded_limits,
@@ -241,7 +239,6 @@ def _report(inputs: Inputs, entry: _Entry, limit: float, tight: frozenset[str]) 
         sense=row.sense,
         limit=limit,
         unit=row.unit,
-        slack=0.0 if row.exact else max(slack, 0.0),
         binding=near or entry.full or entry.name in tight or entry.name.partition(".")[0] in tight,
         source=inputs.where(path) if path else None,
         exact=row.exact,
@@ -267,8 +264,8 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
     """Stock, hot spares and vendor policy."""
     case, run, problem = plan.case, plan.run, plan.inputs.problem
     spent = bill(case, run.units, run.ways)
-    for stocked in case.stocked:
-        if bought := spent.purchased[stocked.id]:
+    for stocked in case.bill_items():
+        if stocked.stock is not None and (bought := spent.purchased[stocked.id]):
             model = plan.inputs.item(stocked.id).model
             yield _Entry(f"stock.{stocked.id}", bought, stocked.stock, model)
     for sku, used in sorted(run.used.items()):
@@ -288,12 +285,12 @@ def _operation(plan: _Plan) -> Iterator[_Entry]:
     """Limits on running, and on storage and GPUs in use."""
     case, run, job, gpus = plan.case, plan.run, plan.job, plan.inputs.problem.job.gpus
     absent = {"gpus_min", *(row.name for row in of_group("ratio"))}
-    absent |= set() if case.job.ingest_per_gpu_gb_per_s else {*OF_INGEST}
+    absent |= set() if case.job.ingest_per_gpu_gb_per_s else {"ingest"}
     absent |= set() if job.burst is not None else {"burst_recovery"}
-    for name, allowed in limits_on(case, run):
+    for name, value, allowed in limits_on(case, run):
         if allowed is not None and name not in absent:
             suffix = plan.down if name in _DEGRADED else ""
-            yield _Entry(name, amount(case, run, name), allowed, suffix=suffix)
+            yield _Entry(name, value, allowed, suffix=suffix)
     yield _Entry("gpus_min", run.gpus, gpus.min)
     idle_type = any(s.installed and s.id not in run.used for s in case.systems)
     if "max_types" in gpus.model_fields_set or idle_type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from planner.case import Case, figures
@@ -276,26 +277,9 @@ def _dear_storage(plan: Plan, job: JobPlan) -> str | None:
 # Assumptions: inputs of the problem and catalog figures, with source and confidence.
 
 
-class _Input(NamedTuple):
-    """An input of the problem at a path, with its value and unit in the plan."""
-
-    name: str
-    label: str
-    value: float
-    unit: str
-    path: str
-    note: str | None = None
-
-
 def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
     """The problem's assumptions, then those of each item in the plan."""
-    result = []
-    for each in (*_site_inputs(inputs, case), *_job_inputs(inputs, case, run)):
-        fields = each._asdict()
-        source = inputs.where(fields.pop("path")) or "default"
-        if each.name == "failures" and (name := _failure_preset(inputs)) is not None:
-            source += f": preset {name}"
-        result.append(Assumption(source=source, **fields))
+    result = [*_site_inputs(inputs, case), *_job_inputs(inputs, case, run)]
     client = Assumption(
         name="client_limit",
         label="client limit per GPU of a system, where nothing else is given",
@@ -328,80 +312,90 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
     return tuple(result)
 
 
-def _site_inputs(inputs: Inputs, case: Case) -> Iterator[_Input]:
+def _given(
+    inputs: Inputs, path: str, name: str, label: str, value: float, unit: str, note: str = ""
+) -> Assumption:
+    """An input of the problem at a path."""
+    source, remark = inputs.where(path) or "default", note or None
+    return Assumption(name=name, label=label, value=value, unit=unit, source=source, note=remark)
+
+
+def _site_inputs(inputs: Inputs, case: Case) -> Iterator[Assumption]:
+    given = partial(_given, inputs)
     for side, share, seen in (
         ("write", case.delivered_write_share, "0.16 to 0.40"),
         ("read", case.delivered_read_share, "0.2 to 1.0"),
     ):
         name, label = f"delivered_fraction.{side}", f"delivered share of nameplate {side}"
         note = f"observed in production: {seen}"
-        yield _Input(name, label, share, "share", f"storage.{name}", note)
+        yield given(f"storage.{name}", name, label, share, "share", note)
     site, label = inputs.problem.site, "power usage effectiveness"
-    if site.pue_air == site.pue_liquid:
-        yield _Input("pue", label, site.pue_air, "ratio", "site.pue")
-    else:
-        of_air, of_liquid = f"{label} of what heats the air", f"{label} of what heats a liquid"
-        yield _Input("pue.air", of_air, site.pue_air, "ratio", "site.pue.air")
-        yield _Input("pue.liquid", of_liquid, site.pue_liquid, "ratio", "site.pue.liquid")
+    heats = {"pue": (label, site.pue_air)}
+    if site.pue_air != site.pue_liquid:
+        heats = {"pue.air": (f"{label} of what heats the air", site.pue_air)}
+        heats["pue.liquid"] = f"{label} of what heats a liquid", site.pue_liquid
+    for name, (label, value) in heats.items():
+        yield given(f"site.{name}", name, label, value, "ratio")
     if (term := inputs.problem.term) is not None:
         price, label = term.electricity_usd_per_kwh, FIGURES["electricity_usd_per_kwh"].label
-        yield _Input("electricity", label, price, "USD/kWh", "term.electricity")
-        yield _Input("years", "term", term.years, "years", "term.years")
+        yield given("term.electricity", "electricity", label, price, "USD/kWh")
+        yield given("term.years", "years", "term", term.years, "years")
 
 
-def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
+def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
     job, stated = case.job, inputs.problem.job
-    size, note = "checkpoint.size", None
+
+    def given(path: str, *fields: Any) -> Assumption:
+        return _given(inputs, job_path(path), *fields)
+
+    size, note = "checkpoint.size", ""
     if stated.checkpoint.size_gb is None:
         size, note = "bytes_per_parameter", f"{job.bytes_per_parameter:g} bytes per parameter"
         if isinstance(stated.bytes_per_parameter, str):
             preset = BYTES_PER_PARAMETER[stated.bytes_per_parameter]
             note += f": {preset.meaning} ({preset.source})"
     label = FIGURES["checkpoint_gb"].label
-    rows = [_Input("checkpoint_size", label, job.checkpoint_gb, "GB", size, note)]
-    name, note = _failure_preset(inputs), None
-    if name is not None:
-        note = f"{FAILURES_PER_GPU_DAY[name].meaning} ({FAILURES_PER_GPU_DAY[name].source})"
-    label, rate = "job-interrupting failures", run.failures_per_gpu_day
-    rows.append(_Input("failures", label, rate, "per GPU-day", "failures", note))
+    yield given(size, "checkpoint_size", label, job.checkpoint_gb, "GB", note)
+    rate = run.failures_per_gpu_day
+    failures = given("failures", "failures", "job-interrupting failures", rate, "per GPU-day")
+    if (name := _failure_preset(inputs)) is not None:
+        preset = FAILURES_PER_GPU_DAY[name]
+        known = {"note": f"{preset.meaning} ({preset.source})"}
+        known["source"] = f"{failures.source}: preset {name}"
+        failures = failures.model_copy(update=known)
+    yield failures
     path, label = "checkpoint.stall", "stall per asynchronous checkpoint"
     if job.derived_stall:
         path, label = "checkpoint.stall_overhead", f"{label}, beside the copy to the hosts"
     note = "reported: 0.3 to 7 s; see docs/sizing.md"
-    rows.append(_Input("stall", label, job.stall_s, "s", path, note))
+    yield given(path, "stall", label, job.stall_s, "s", note)
     label, note = FIGURES["restart_s"].label, "reported: 120 to 1200 s"
-    rows.append(_Input("restart", label, job.restart_s, "s", "restore.restart", note))
+    yield given("restore.restart", "restart", label, job.restart_s, "s", note)
     if job.lost_time_share:
         label, note = "lost time besides failures", f"{LOST_TIME.meaning} ({LOST_TIME.source})"
-        rows.append(_Input("lost_time", label, job.lost_time_share, "share", "lost_time", note))
+        yield given("lost_time", "lost_time", label, job.lost_time_share, "share", note)
     if run.mode == "local" and job.levels is not None:
         label, restart_s = "restart from the local level, with the read", job.levels.local_restart_s
-        path, note = "checkpoint.local.restart", "no times by level are published; try half and "
-        rows.append(_Input("local_restart", label, restart_s, "s", path, f"{note}twice of it"))
+        note = "no times by level are published; try half and twice of it"
+        yield given("checkpoint.local.restart", "local_restart", label, restart_s, "s", note)
         label, share = "interruptions that no local copy survives", job.levels.remote_share
-        note = (
-            "follows from the shares of the classes and what each recovers from; no measured split "
-            "is published"
-        )
-        rows.append(_Input("remote_share", label, share, "share", "failures.shares", note))
+        note = "from the shares of the classes and their recovery; no measured split is published"
+        yield given("failures.shares", "remote_share", label, share, "share", note)
     if (repair := stated.repair) is not None:
         label = FIGURES["repair.hardware_share"].label
         note = "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)"
-        rows.append(_Input("repair.share", label, repair.share, "share", "repair", note))
+        yield given("repair", "repair.share", label, repair.share, "share", note)
         label = f"repair time of a {repair.unit}, on average"
         note = "little is published: 2.5 h for a tray to days for a rack"
-        rows.append(_Input("repair.time", label, repair.time_s / 3600, "h", "repair", note))
+        yield given("repair", "repair.time", label, repair.time_s / 3600, "h", note)
         label = "how much longer a restart takes with failed hardware"
-        rows.append(_Input("repair.swap", label, repair.swap_s, "s", "repair"))
-    yield from (each._replace(path=job_path(each.path)) for each in rows)
-    bought = (inputs.item(item.id) for item in case.bought(run.units))
+        yield given("repair", "repair.swap", label, repair.swap_s, "s")
+    bought = [inputs.item(item.id) for item in case.bought(run.units)]
     note = "usual ratings over five years: TLC 1, QLC 0.3 to 0.6; no data sheet is compared"
     for kind in sorted({k for item in bought for k, _ in figures.derived_endurance(item, inputs)}):
         often, label = getattr(inputs.problem.storage.dwpd, kind), "drive writes a day of "
-        name = f"dwpd.{kind}"
-        yield _Input(
-            name, f"{label}{kind.upper()} flash", often, "per day", f"storage.{name}", note
-        )
+        path, label = f"dwpd.{kind}", f"{label}{kind.upper()} flash"
+        yield _given(inputs, f"storage.{path}", path, label, often, "per day", note)
 
 
 def _failure_preset(inputs: Inputs) -> str | None:

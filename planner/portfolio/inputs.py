@@ -419,12 +419,12 @@ def _place(
     case = replace(
         case,
         systems=tuple(replace(each, installed=0) for each in case.systems),
-        storage=tuple(_steady(each) for each in case.storage if not each.segments),
+        storage=tuple(_steady(each) for each in case.storage if not each.table),
         standing=(),
         companions=Companions(),
         not_considered=(
             *case.not_considered,
-            *((each.id, "bandwidth by a table") for each in case.storage if each.segments),
+            *((each.id, "bandwidth by a table") for each in case.storage if each.table),
         ),
     )
     case = with_companions(free, _within_budget(portfolio, case, owned))
@@ -494,7 +494,7 @@ def _training(
     problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})
     view = _view(document, place.name, number)
     case = resolve(_joined(problem, view, place.name, number, ()))
-    steady = tuple(_steady(each) for each in case.storage if not each.segments)
+    steady = tuple(_steady(each) for each in case.storage if not each.table)
     case = replace(case, storage=steady)
     for system in case.systems:
         on_offer = place.offers.get(system.id)

@@ -410,7 +410,6 @@ class LimitReport(PlanModel):
     sense: Customer[Literal["<=", ">="]]
     limit: Customer[InItsUnit]
     unit: Customer[str]
-    slack: Customer[InItsUnit]
     binding: Customer[bool]
     source: str | None
     exact: Customer[bool] = False
@@ -492,13 +491,6 @@ class Assumption(PlanModel):
     note: str | None = None
 
 
-class NotConsidered(PlanModel):
-    """A catalog item that could not enter the plan, and why."""
-
-    sku: str
-    reason: str
-
-
 class Provenance(PlanModel):
     """Provenance of a plan, without times, so that its bytes are reproducible."""
 
@@ -533,8 +525,9 @@ class Site(PlanModel):
 class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
-    ``inputs``: problem, catalogs and prices, compressed (zlib, base64); ``checksums`` of every
-    other part of the file show changes and are no signature.
+    ``not_considered``: items that could not enter, with reasons. ``inputs``: problem, catalogs and
+    prices, compressed (zlib, base64); ``checksums`` of every other part of the file show changes
+    and are no signature.
     """
 
     schema_version: Customer[int] = SCHEMA_VERSION
@@ -554,7 +547,7 @@ class Plan(Shown, PlanModel):
     fabrics: Customer[tuple[FabricReport, ...]] = ()
     racks: Customer[tuple[RackGroup, ...]] = ()
     assumptions: tuple[Assumption, ...] = ()
-    not_considered: tuple[NotConsidered, ...] = ()
+    not_considered: dict[str, str] = {}
     searched: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
     warnings: tuple[str, ...] = ()
     not_counted: Customer[tuple[str, ...]] = ()

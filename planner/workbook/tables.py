@@ -218,7 +218,7 @@ def _blocks(plan: Plan) -> Iterator[Block]:
     yield Text(tuple(notes), "Notes on lines")
     yield _assumptions(plan)
     yield _prices(lines)
-    others = (f"{each.sku}: {each.reason}" for each in plan.not_considered)
+    others = (f"{sku}: {reason}" for sku, reason in plan.not_considered.items())
     yield Text(tuple(others), "Not considered")
 
 

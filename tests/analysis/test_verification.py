@@ -302,7 +302,7 @@ ASSEMBLED: list[tuple[Where_reassembly, Any]] = [
     (("warnings",), []),
     (("warnings", 3), "all prices are quotes"),
     (("not_counted",), []),
-    (("not_considered",), []),
+    (("not_considered",), {}),
     (("description",), "as ordered"),
     (("lines", 0, "price", "confidence"), "high"),
     (("lines", 0, "notes"), ["free of charge"]),

@@ -20,13 +20,12 @@ from planner.case.job import Mode, SpareUnit
 from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
-from planner.optimizer.bill import Kernel, bill, stored
+from planner.optimizer.bill import Bill, Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.useful_work import BestUse
-from planner.optimizer.work import Uses, modes_of, most_gpus
+from planner.optimizer.work import Uses, Work, modes_of, most_gpus
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
-from tests.optimizer.counted import companion_counts, counted
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_jobs import repaired_case, shrinking, together, with_levers
@@ -63,17 +62,11 @@ def column(case: Case, units: NDArray[np.int64], place: int) -> dict[str, int]:
     return {o.id: int(n) for o, n in zip(case.offers(), units[:, place], strict=True)}
 
 
-def counts_of(
-    case: Case, units: Mapping[str, int], way: Collection[str]
-) -> dict[str, float] | None:
-    """Return every count of one purchase, worked out one after the other."""
+def bill_of(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Bill | None:
     try:
-        counts = companion_counts(case, units, way)
+        return bill(case, units, ways)
     except ValueError:
         return None
-    for name, (system, each) in case.capped.items():
-        counts[each.standing] = counts[system.place] if name in way else 0.0
-    return counts
 
 
 @pytest.mark.exhaustive(keep=6)
@@ -88,19 +81,19 @@ def test_bills_of_many_are_the_bills_of_each(seed: int) -> None:
         sums = kernel.sums(bills, FIGURES)
         for place in range(COUNT):
             chosen = {way.id for way in case.ways[ways[place] : ways[place] + 1]}
-            counts = counts_of(case, column(case, units, place), chosen)
-            assert bills.known[place] == (counts is not None)
-            if counts is None:
+            one = bill_of(case, column(case, units, place), chosen)
+            assert bills.known[place] == (one is not None)
+            if one is None:
                 continue
-            bought = {i.id: i.purchased(round(counts[i.id])) for i in case.bill_items()}
+            bought = {i.id: i.purchased(round(one.counts[i.id])) for i in case.bill_items()}
+            assert dict(one.purchased) == bought
             for name, row in kernel.index.items():
-                assert bills.counts[row, place] == counts[name], name
+                assert bills.counts[row, place] == one.counts[name], name
             for row, item in enumerate(kernel.items):
                 assert bills.purchased[row, place] == bought[item.id], item.id
             for row, figure in enumerate(FIGURES):
-                wanted = sum(each * n for each, n in weights(case, figure, counts, bought))
+                wanted = sum(each * n for each, n in weights(case, figure, one.counts, bought))
                 assert sums[row, place] == pytest.approx(wanted, rel=1e-12, abs=1e-9)
-                one = bill(case, column(case, units, place), chosen)
                 assert one[figure] == pytest.approx(wanted, rel=1e-12, abs=1e-9)
 
 
@@ -148,6 +141,11 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         found += 1
         here = by_verifier(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
+        if mode != "local":  # whose k the search chooses
+            counts = np.array([[units[store.id]] for store in case.storage])
+            at = [np.array([n]) for n in (case.ways.index(way), systems, gpus)]
+            seen = Work(case, mode).run(Uses(*at, stored(case, counts)))
+            assert seen.goodput[0] == pytest.approx(run.goodput, rel=1e-9)
         plates = nameplate(item, count)
         assert run.delivered_read_gb_per_s <= case.delivered_read_share * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":
@@ -329,4 +327,4 @@ def test_owned_parts_of_what_is_not_built_stay_in_sums() -> None:
         "owned",
         "freight",
     ]
-    assert counted(left, {})["freight"] == 37
+    assert left[1].terms == ((4.6, "owned"),)

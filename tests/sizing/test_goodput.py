@@ -19,6 +19,7 @@ from planner.sizing.goodput import (
     goodput,
     goodput_loss,
     local_part_gb,
+    longest_swap_per_mtti,
     most_spares,
     mtti_s,
     remote_share,
@@ -247,6 +248,12 @@ DAY_S = 86_400.0
 )
 def test_known_answers_with_spares(spares: int, load: float, expected: float) -> None:
     assert 1.0 - waiting(spares, load) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_longest_swap_that_a_proof_allows() -> None:
+    """Of half the failures g = 1 + exp(-g) times the MTTI; where all take hardware out, any."""
+    each = [longest_swap_per_mtti(share) for share in (1e-12, 0.5, 1.0)]
+    assert each == pytest.approx([1.0, 1.278465, 700.0], rel=1e-6)
 
 
 def test_the_spare_domains_of_a_published_simulation() -> None:

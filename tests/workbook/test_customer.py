@@ -215,7 +215,7 @@ def test_limits_of_money_and_of_vendors_stay_inside() -> None:
     source = solved("10MW")
     more = [
         LimitReport(
-            name=name, label="x", value=1.0, sense="<=", limit=2.0, unit="units", slack=1.0,
+            name=name, label="x", value=1.0, sense="<=", limit=2.0, unit="units",
             binding=False, source=None,
         )
         for name in ("split.0", "require_vendor.0", "no such limit")
