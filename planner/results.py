@@ -75,7 +75,7 @@ class View(NamedTuple):
         name: of its JSON Schema; names of its files end in it.
         blocks: the record as blocks; of a sweep with its rows.
         charts: its charts.
-        ended: how it ended, a key of ``EXIT_CODES``.
+        ended: how it ended, a key of ``EXIT_CODES``; by default its status, if any.
         table: its main table, where that is not the first.
         by_full: whether its blocks differ with ``full``.
     """
@@ -83,7 +83,7 @@ class View(NamedTuple):
     name: str
     blocks: Callable[..., list[Block]]
     charts: Callable[..., Any] | None = None
-    ended: Callable[[Any], str] = lambda record: str(record.status)
+    ended: Callable[[Any], str] = lambda record: str(getattr(record, "status", "optimal"))
     table: str = ""
     by_full: bool = False
 
@@ -175,9 +175,9 @@ def views() -> dict[type[Any], View]:
             ended=lambda found: "optimal" if found.jobs else "no_solution",
             table="jobs",
         ),
-        Simulation: View("simulation", checks.simulation, ended=lambda _: "optimal"),
-        SizeReport: View("size", checks.size, ended=lambda _: "optimal", table="rules"),
-        Quote: View("quote", comparison.quote, ended=lambda _: "optimal"),
+        Simulation: View("simulation", checks.simulation),
+        SizeReport: View("size", checks.size, table="rules"),
+        Quote: View("quote", comparison.quote),
         PortfolioPlan: View(
             "portfolio-plan", portfolio.view, ended=_portfolio_ended, table="orders", by_full=True
         ),

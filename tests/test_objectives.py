@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.report.views import plan as plan_view
-from planner.report.views.plan import whole
+from planner.report.views.plan import PARTS, render
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of
@@ -50,12 +50,12 @@ def test_half_a_percent_saves_most_of_the_storage() -> None:
     assert easy.totals is not None
     assert strict.totals is not None
     assert goal.best_capex_usd == pytest.approx(strict.totals.capex_usd)
-    shown = " ".join(whole(easy).split())
+    shown = " ".join(render(easy, PARTS).split())
     saved = (strict.totals.capex_usd or 0.0) - (easy.totals.capex_usd or 0.0)
     assert f"less useful work saves {saved / 1e3:,.2f} kUSD" in shown
     assert "(objective.indifference: 0 for none)" in shown
     assert "% below the proven best of" in shown.split("Buy")[0]
-    assert "saves" not in whole(strict)
+    assert "saves" not in render(strict, PARTS)
     assert strict.status == "optimal"
 
 
@@ -85,7 +85,7 @@ def test_a_preference_is_given_away_and_no_gap() -> None:
     assert plan.objective.gap < 2e-6
     assert plan.objective.near_optimal_loss is not None
     assert 0 < plan.objective.near_optimal_loss <= 0.03
-    assert "(proven best)" not in whole(plan)
+    assert "(proven best)" not in render(plan, PARTS)
 
 
 # A plan nobody would build says so in its first line, with the cause.
@@ -102,7 +102,7 @@ def test_little_goodput_is_told_first_with_its_cause() -> None:
     request, plan = failing(2.0)
     assert plan.jobs[0].goodput < 0.8
     assert "goodput" in plan.verdict
-    for screen in (plan_view.render(plan), plan_view.whole(plan)):
+    for screen in (plan_view.render(plan), plan_view.render(plan, plan_view.PARTS)):
         line = " ".join(screen.split("\n\n")[0].split())
         assert "not to be built" in line and "proven best" not in line
         assert f"{100 * plan.jobs[0].goodput:.1f} %" in line

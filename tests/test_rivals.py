@@ -13,7 +13,7 @@ from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.report.screen import show
 from planner.report.views.explain import view
-from planner.report.views.plan import whole
+from planner.report.views.plan import PARTS, render
 from planner.schema.analysis import Explanation
 from planner.schema.plan import Plan, StorageOption, StorageOptions
 from planner.schema.problem import Quantity
@@ -125,7 +125,7 @@ def test_a_rival_that_draws_more_takes_the_place_of_a_few_systems(tmp_path: Path
     assert 10.0 * (boxes - rival.fewer_systems) + 12.0 * slow <= 4000.0
     assert 10.0 * (boxes - rival.fewer_systems + 1) + 12.0 * slow > 4000.0
     assert 0.0 < rival.shortfall <= found.within
-    assert "GPU system" in whole(plan).split("Storage alternatives")[1]
+    assert "GPU system" in render(plan, PARTS).split("Storage alternatives")[1]
 
 
 # By hand: two vendors of the same appliance, so that prices alone tell them apart.
@@ -162,7 +162,7 @@ def test_prices_decide_where_their_ranges_overlap(tmp_path: Path) -> None:
     assert found.choice is None
     assert (slow.sure_usd, quick.sure_usd) == (90_000, 80_000)
     assert found.settled_by == ("slow_store",), "nobody quotes 80,000 for the other one"
-    text = " ".join(whole(plan).split())
+    text = " ".join(render(plan, PARTS).split())
     assert "Slow wins at 90,000 USD or less per Slow 1 (list 100,000" in text
     shown = show(view(Explanation(plan=plan)), full=True)
     assert {"100,000", "200,000", "80,000", "90,000"} <= {*shown.split("Storage alt")[1].split()}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from planner.analysis.offers import (
     LETTERS,
@@ -88,12 +88,13 @@ def evaluate(
             plans[offer.key] = plan_offers(inputs, options, [offer], owners, whole=True)
         progress(done, len(offers))
     scores = {key: score(each.plan, inputs) for key, each in plans.items() if each.plan}
-    order = order_scores(inputs, list(scores.values()))
-    ranks = {list(scores)[at]: rank for rank, at in enumerate(order, 1)}
+    measure = measure_of(inputs)
+    order = sorted(scores, key=scores.__getitem__, reverse=measure.sense == "maximize")
+    ranks = {key: rank for rank, key in enumerate(order, 1)}
     mix, remark = best_mix(inputs, options, [offer for offer in offers if not offer.open])
     return Bids(
         **head_of(inputs, options.gap),
-        measure=measure_of(inputs),
+        measure=measure,
         money=money_of(inputs),
         bids=tuple(_record(inputs, o, plans.get(o.key), ranks.get(o.key)) for o in offers),
         mix=mix,
@@ -260,43 +261,16 @@ def measure_of(inputs: Inputs) -> Measure:
     )
 
 
-class Score(NamedTuple):
-    """A plan's value in the measure, and its money that counts."""
-
-    value: float
-    usd: float
-
-
-def score(plan: Plan | None, inputs: Inputs) -> Score:
-    """Score of a plan with offers; ``inputs`` are the problem's own."""
-    assert plan is not None and plan.totals is not None
-    totals, job, measure = plan.totals, plan.jobs[0], measure_of(inputs)
-    usd = (totals.tco_usd if money_of(inputs) == "tco" else totals.capex_usd) or 0.0
+def score(plan: Plan, inputs: Inputs) -> float:
+    """A plan with offers in the measure; ``inputs`` are the problem's own."""
+    measure, totals, job = measure_of(inputs), plan.totals, plan.jobs[0]
     if measure.name in OBJECTIVES:
         assert plan.objective.value is not None
-        return Score(plan.objective.value, usd)
+        return plan.objective.value
+    assert totals is not None
+    usd = (totals.tco_usd if money_of(inputs) == "tco" else totals.capex_usd) or 0.0
     work = job.useful_pflops if measure.name.endswith("pflops") else job.useful_gpus
-    return Score(usd / (work or math.nan), usd)
-
-
-def order_scores(inputs: Inputs, scores: Sequence[Score]) -> list[int]:
-    """Places of scores, the best first; within the tolerance the cheapest is first.
-
-    In money there is no tolerance.
-    """
-    measure = measure_of(inputs)
-    sign = 1.0 if measure.sense == "minimize" else -1.0
-    own = OBJECTIVES.get(measure.name)
-    in_money = own is None or own.figure.money
-    tolerance = 0.0 if in_money else inputs.problem.objective.indifferent
-    left, found = list(range(len(scores))), []
-    while left:
-        best = min(left, key=lambda at: sign * scores[at].value)
-        room = tolerance * abs(scores[best].value)
-        near = [at for at in left if sign * (scores[at].value - scores[best].value) <= room]
-        found.append(min(near, key=lambda at: scores[at].usd) if tolerance else best)
-        left.remove(found[-1])
-    return found
+    return usd / (work or math.nan)
 
 
 # Records
@@ -331,7 +305,7 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
         lacks = tuple(lacks_of(inputs, planned))
         update |= {
             "state": "meets",
-            "measured": score(planned.plan, inputs).value,
+            "measured": score(planned.plan, inputs),
             "figures": _figures(planned.plan),
             "charges": tuple(charge for _, charge in planned.charges),
             "lacks": lacks,
@@ -397,13 +371,14 @@ def best_mix(inputs: Inputs, options: Options, offers: Sequence[Offer]) -> tuple
     else:
         return None, f"none of {len(plans)} awards of lots meets every limit"
     scores = [score(plan, inputs) for *_, plan in found]
-    at = order_scores(inputs, scores)[0]
+    pick = max if measure_of(inputs).sense == "maximize" else min
+    at = scores.index(pick(scores))
     owners, _, plan = found[at]
     bids = _sellers(owners, offers)
     return Mix(
         awards=tuple(_awards(owners, bids, plan)),
         bids=tuple(offer.key for offer in bids),
-        measured=scores[at].value,
+        measured=scores[at],
         proven=all(each.proven for _, each in plans),
         figures=_figures(plan),
         tried=len(plans),

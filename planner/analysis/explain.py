@@ -176,22 +176,12 @@ class Prober:
         assert self.base.value is not None
         return self.base.value
 
-    def better(self, value: float | None) -> bool:
-        """True if a value is better than the best by more than its gap."""
-        width = max(2.0 * self.options.gap, SAME) * abs(self.value)
-        return value is not None and self.sign * (value - self.value) > width
-
     def changed(self, changes: Sequence[Change]) -> Case | None:
         """Case of the changed problem; None where the changes contradict."""
         try:
             return resolve(applied(self.inputs, changes))
         except InputError:
             return None
-
-    def value_in(self, case: Case | None, run: Run | None) -> float | None:
-        """Value of a plan in the case of a changed problem; None where it is none."""
-        again = None if case is None or run is None else fitted(case, run)
-        return None if case is None or again is None else value_of(case, again)
 
     def loss(self, value: float) -> float:
         """Excess of the plan's value over a worse one, as a share of it."""
@@ -258,7 +248,8 @@ def _idle(prober: Prober, slack: Sequence[Lever]) -> list[Lever]:
     if not slack:
         return []
     free = prober.variants.best(tuple(change for lever in slack for change in lever.off))
-    if free.bound is not None and not prober.better(free.bound):
+    width = max(2.0 * prober.options.gap, SAME) * abs(prober.value)
+    if free.bound is not None and prober.sign * (free.bound - prober.value) <= width:
         return [*slack]
     half = len(slack) // 2
     parts = (slack[:half], slack[half:]) if half else ()
@@ -276,11 +267,11 @@ def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Move
     elif looser and not idle:
         found = prober.variants.best(lever.to(place))
     elif not looser:
-        case = prober.changed(lever.to(place))
-        same = prober.value_in(case, prober.base.run)
+        case, run = prober.changed(lever.to(place)), prober.base.run
+        kept = None if case is None or run is None else fitted(case, run)
         if case is None:
             found = Best(None, None)
-        elif same is None or abs(same - prober.value) > SAME * abs(prober.value):
+        elif kept is None or abs(value_of(case, kept) - prober.value) > SAME * abs(prober.value):
             found = prober.variants.best_of(case)
     row: dict[str, Any] = {"to_text": text, "setting": f"{lever.path}={text}"}
     if known == "solved" and found.value is not None and found.run is not None:

@@ -129,26 +129,22 @@ def share(option: str, given: float | str) -> float:
 
 def seconds(option: str, text: str) -> float:
     """A time in s, more than 0."""
-    return _above_0(option, text, units.TIME)
+    return _quantity(option, text, units.TIME)
 
 
 def bandwidth(option: str, text: str) -> float:
     """A bandwidth in GB/s, more than 0."""
-    return _above_0(option, text, units.BANDWIDTH)
-
-
-def _above_0(option: str, text: str, dimension: units.Dimension) -> float:
-    value = _quantity(option, text, dimension)
-    if value <= 0:
-        raise _wrong(f"{option} {text} must be more than 0")
-    return value
+    return _quantity(option, text, units.BANDWIDTH)
 
 
 def _quantity(option: str, text: str, dimension: units.Dimension) -> float:
     try:
-        return units.parse(text, dimension)
+        value = units.parse(text, dimension)
     except units.QuantityError as error:
         raise _wrong(f"{option}: {error}", error.fix) from None
+    if value <= 0:
+        raise _wrong(f"{option} {text} must be more than 0")
+    return value
 
 
 # Records and files

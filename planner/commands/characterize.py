@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.errors import Finding, InputError, suggest
 from planner.files import remove, write_all
-from planner.library import File, check_files
-from planner.loader import load
+from planner.library import File, check_files, load
 from planner.results import draw
 from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
     from planner.schema.telemetry import JobFound
-    from planner.telemetry import Characterized, ClusterTrace
+    from planner.telemetry import CheckpointColumns, ClusterTrace
 
 
 class Reading(TypedDict, total=False):
@@ -96,8 +95,7 @@ def characterize(
         done.append(cluster.record.name)
         progress(len(done), max(len(done), len(files)))
 
-    found = read_traces(files, options, seen)
-    record = found.record
+    record, table = read_traces(files, options, seen)
     if rows is not None:
         study = study_fleet(record, rows)
         if inputs is not None:
@@ -113,7 +111,7 @@ def characterize(
         made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
         record = record.model_copy(update={"calibration": made})
     if output is not None:
-        _write(record, found, Path(output), files[0])
+        _write(record, table, Path(output), files[0])
     return record
 
 
@@ -129,13 +127,13 @@ def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
     return found
 
 
-def _write(record: Characterization, found: Characterized, folder: Path, trace: Path) -> None:
+def _write(record: Characterization, table: CheckpointColumns, folder: Path, trace: Path) -> None:
     from planner.report.views import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {
         "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
-        "checkpoints.parquet": files.checkpoints_parquet(record, found.table),
+        "checkpoints.parquet": files.checkpoints_parquet(record, table),
     }
     if record.calibration is not None and record.calibration.overrides:
         contents["overrides.yaml"] = files.overrides_yaml(record.calibration).encode()

@@ -132,6 +132,8 @@ def sweep(
     """The plan of every point of a grid over inputs of the file, as a table."""
     from planner.portfolio import analysis
 
+    if not vary:
+        raise InputError(Finding("vary", "nothing is varied", fix="give --vary"))
     plans = analysis.sweep(
         path,
         vary,

@@ -16,8 +16,8 @@ from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.inputs import Inputs
+from planner.library import load
 from planner.limits import SUPPLIES
-from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.documents import dump
 from planner.loader.prices import load_prices

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from planner.report.words import Scale, gap, results, scale
@@ -304,16 +303,6 @@ class Chart:
     title: str
     subtitle: str
     panel: Panel | None = None
-
-
-_WIDE = 50.0
-
-
-def is_wide(values: Sequence[float]) -> bool:
-    """True if values are spread as on a logarithmic axis, over a factor of 50 or more."""
-    if not values or min(values) <= 0 or max(values) / min(values) < _WIDE:
-        return False
-    return median(values) < (min(values) + max(values)) / 4
 
 
 def sized_axis(

@@ -35,7 +35,7 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan, Totals
 
 Part = dict[str, Any]
-"""A block as the template takes it."""
+"""A block, or a section of the page, as the template takes it."""
 _LONGEST, _MOST_ROWS = 240, 200
 _TILES, _MOST_LIMITS, _MOST_NAMED = 9, 12, 4
 _MINUTES_PER_DAY = 1440
@@ -46,15 +46,6 @@ class ShownStudy(NamedTuple):
 
     blocks: tuple[Block, ...]
     charts: tuple[Chart, ...]
-
-
-class Section(NamedTuple):
-    """A part of the page: its place, title and parts; ``of`` names its study for its tables."""
-
-    place: str
-    title: str
-    parts: tuple[Part, ...]
-    of: str = ""
 
 
 def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
@@ -92,18 +83,18 @@ def _template() -> Any:
 # Sections.
 
 
-def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]:
+def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Part]:
     found = [_study(at, each) for at, each in enumerate(studies, 1)]
     if plan is None:
         return found
     first, *rest = (
-        Section(place, title, tuple(_parts(blocks)))
+        {"place": place, "title": title, "parts": tuple(_parts(blocks))}
         for place, title, blocks in plan_sections(in_currency(plan))
     )
     return [first, *rest[:-2], *found, *rest[-2:]]
 
 
-def _study(number: int, shown: ShownStudy) -> Section:
+def _study(number: int, shown: ShownStudy) -> Part:
     """A study: its facts, its charts, then its tables."""
     place = f"study-{number}"
     title = next((each.text for each in shown.blocks if isinstance(each, Heading)), "Study")
@@ -112,7 +103,7 @@ def _study(number: int, shown: ShownStudy) -> Section:
     several = len(shown.charts) > 1
     drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
     found = (*parts[:1], *drawn, *parts[1:])
-    return Section(place, title, found, of=f"study {number}")
+    return {"place": place, "title": title, "parts": found, "of": f"study {number}"}
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:

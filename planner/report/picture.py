@@ -341,8 +341,7 @@ def _tick(value: float) -> str:
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _NAMES = {"ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE}
-_OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items()}
-_OF_THE_PAGE["#ffffff"] = "paper"
+_OF_THE_PAGE = {c.lower(): name for name, c in (_NAMES | TONES | {"paper": "#ffffff"}).items()}
 """Colours that a page has by name, because they differ where it is dark."""
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -356,7 +355,7 @@ def _embedded(data: str, place: str) -> str:
         root.remove(child)
     for element in root.iter():
         for key, value in element.items():
-            element.set(key, _NUMBER.sub(_shorter, value))
+            element.set(key, _NUMBER.sub(lambda found: f"{float(found[0]):.1f}", value))
         styles = {child.get("style") for child in element}
         if element.tag == f"{_SVG}g" and len(styles) == 1 and (style := styles.pop()):
             element.set("style", style)  # markers of one look repeat it
@@ -368,15 +367,7 @@ def _embedded(data: str, place: str) -> str:
         root.attrib.pop(name, None)
     root.set("aria-hidden", "true")
     text = ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
-    text = re.sub(r"#[0-9a-f]{6}\b", lambda found: _page_colour(found[0]), text)
+    for colour, name in _OF_THE_PAGE.items():
+        text = text.replace(colour, f"var(--{name})")
     text = re.sub(r'\bid="', f'id="{place}-', text)
     return re.sub(r'(url\(|href=")#', rf"\1#{place}-", text)
-
-
-def _shorter(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.1f}".rstrip("0").rstrip(".")
-
-
-def _page_colour(colour: str) -> str:
-    name = _OF_THE_PAGE.get(colour)
-    return colour if name is None else f"var(--{name})"

@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from planner.simulation.job import Array, JobRun
-from planner.simulation.stretch import (
+from planner.simulation.job import (
+    Array,
     Flags,
+    JobRun,
     LocalState,
     Places,
     Stretch,

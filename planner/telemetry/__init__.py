@@ -17,7 +17,13 @@ from planner.telemetry.tables import Numbers
 from planner.telemetry.traces import Raw, ReadOptions, read_traces, refusal
 from planner.telemetry.tracking import Track, find_tracks
 
-__all__ = ["Characterized", "ClusterTrace", "ReadOptions", "characterize", "characterize_cluster"]
+__all__ = [
+    "CheckpointColumns",
+    "ClusterTrace",
+    "ReadOptions",
+    "characterize",
+    "characterize_cluster",
+]
 
 CheckpointColumns = Mapping[str, np.ndarray[Any, Any]]
 """A table, a column each."""
@@ -39,20 +45,12 @@ class ClusterTrace:
     table: CheckpointColumns
 
 
-@dataclass(frozen=True)
-class Characterized:
-    """The record and the table of checkpoints."""
-
-    record: Characterization
-    table: CheckpointColumns
-
-
 def characterize(
     paths: Sequence[Path],
     options: ReadOptions | None = None,
     seen: Callable[[ClusterTrace], None] | None = None,
-) -> Characterized:
-    """The checkpoints and jobs in traces.
+) -> tuple[Characterization, CheckpointColumns]:
+    """The checkpoints and jobs in traces, and the table of checkpoints.
 
     Args:
         paths: CSV, Excel, JSON or Parquet files; several clusters in one file by a column,
@@ -89,7 +87,7 @@ def characterize(
         jobs=tuple(jobs),
         checkpoints=sum(one.checkpoints for one in jobs),
     )
-    return Characterized(record, table)
+    return record, table
 
 
 def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:

@@ -120,7 +120,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
             found.require(not line.idle or line.idle <= line.quantity <= owned, idle)
     (j,) = plan.jobs
     basis = choose_fabric(found, basis, plan)
-    _check_allowed(found, basis, plan, counts)
+    _check_items(found, basis, plan, counts)
     _check_decisions(found, basis, counts, j)
     if found.disagreements:
         return
@@ -164,18 +164,17 @@ def _check_decisions(found: Findings, basis: Basis, counts: Mapping[str, int], j
 # Items that may be bought.
 
 
-def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
+def _check_items(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
     """Require that the problem allows every item in the cluster, and that none was left out."""
     left_out = plan.not_considered
     for sku, count in counts.items():
         item = basis.items[sku]
-        if count:
-            reason = excluded(basis, item, basis.bought(item, count))
-            rows = item.sizes.rows if item.sizes is not None else ()
-            if rows and not rows[0].units <= count <= rows[-1].units:
-                reason = f"sizes go from {rows[0].units} to {rows[-1].units} units"
-            reason = reason or ("listed as not considered" if sku in left_out else None)
-            found.require(reason is None, f"lines.{sku}: {reason}")
+        reason = excluded(basis, item, basis.bought(item, count)) if count else None
+        rows = item.sizes.rows if count and item.sizes is not None else ()
+        if rows and not rows[0].units <= count <= rows[-1].units:
+            reason = f"sizes go from {rows[0].units} to {rows[-1].units} units"
+        found.require(reason is None, f"lines.{sku}: {reason}")
+        found.require(not count or sku not in left_out, f"lines.{sku}: listed as not considered")
 
 
 def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
@@ -184,13 +183,11 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     searched = frozenset(plan.searched)
     for sku, item in basis.items.items():
         if item.category in DECIDED:
-            reason = excluded(basis, item, 0 if basis.sale(item).owned else 1)
-            if reason is not None:
-                found.require(sku in left_out, f"not_considered: {sku} is missing, {reason}")
-                continue
-            real = not left_out.get(sku, UNWANTED[0]).startswith(UNWANTED)
-            once = (sku in searched) != (sku in left_out and real)
-            found.require(once, f"searched: {sku} was not, and nothing excludes it")
+            reason = excluded(basis, item, 0 if basis.rule(sku).in_place else 1)
+            listed = left_out.get(sku)
+            real = listed is not None and not listed.startswith(UNWANTED)
+            right = listed is not None if reason else (sku in searched) != real
+            found.require(right, f"searched: {sku} was not, excluded by {reason or 'nothing'}")
 
 
 def excluded(basis: Basis, item: Item, bought: int) -> str | None:

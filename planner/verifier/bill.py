@@ -217,17 +217,15 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
     if price is None or sale.net_usd is None:
         return {"extended_net_usd": None, "support_usd_per_year": None}
     cent = basis.cent(1 if basis.problem.shown_in.code == "USD" else 2)
-    own: dict[str, Any] = {
+    rent = times(price.per_year_usd, (1 - sale.discount) * bought)
+    return {
         "unit_list_usd": price.list_usd,
         "unit_net_usd": Near(sale.net_usd, 0.0 if item.is_percentage else cent),
         "extended_net_usd": net * bought,
         "support_usd_per_year": Near(price.support_usd_per_year(net) * bought, bought * cent),
+        "subscription_usd_per_year": None if rent is None else Near(rent, bought * cent),
         "lead_time_days": price.lead_time_days,
     }
-    if price.per_year_usd is not None:
-        rent = price.per_year_usd * (1 - sale.discount) * bought
-        own["subscription_usd_per_year"] = Near(rent, bought * cent)
-    return own
 
 
 # Totals.

@@ -97,7 +97,7 @@ def _reached(plan: Plan, run: Run) -> Iterator[tuple[str, float | None, float | 
         ingest = f.ingest_demand_gb_per_s
     yield "gpu_types", len(run.systems), job.gpus.max_types
     yield "lead_time", totals.lead_time_days or 0.0, problem.targets.max_lead_time_days
-    yield "capacity", totals.usable_tb, f.capacity_needed_tb
+    yield "capacity", totals.usable_tb or 0.0, f.capacity_needed_tb
     yield "restore_time", restore_s, job.restore.max_time_s
     yield "blocking", stall_s / j.interval_s if sync else None, saved.max_blocking
     overlap = write_s / run.to_storage_s
@@ -226,7 +226,7 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     asked, goal, totals = run.basis.problem.objective, plan.objective, plan.totals
     row, sign = OBJECTIVES[asked.name], -1.0 if asked.minimize else 1.0
     own = getattr(totals if hasattr(totals, row.figure.name) else run.f, row.figure.name)
-    fields = {"name": asked.name, "sense": row.sense, "value": own}
+    fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
     fields |= {"indifference": asked.indifferent, "gap_asked": plan.provenance.gap}
     found.expect("objective", goal, fields)
     best, proven = goal.best, plan.status == "optimal" or goal.gap is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from planner.analysis.bids import Score, evaluate, measure_of, money_of, order_scores
+from planner.analysis.bids import evaluate, measure_of, money_of
 from planner.analysis.offers import read_bids
 from planner.api import Options
 from planner.inputs import Inputs
@@ -136,19 +136,6 @@ def test_a_bid_without_a_plan_names_what_to_change(
 
 
 # Measure and order
-
-
-def test_order_within_and_without_tolerance(tmp_path: Path) -> None:
-    """Of bids within half a percent the cheaper comes first; in money every cent counts."""
-    power = problem(tmp_path, {"{maximize: goodput}": "{minimize: power}"})
-    scores = [Score(100.0, 9.0), Score(100.4, 7.0), Score(100.6, 1.0)]
-    assert order_scores(power, scores) == [1, 0, 2]
-    money = problem(tmp_path, {"{maximize: goodput}": "{minimize: tco}"})
-    assert order_scores(money, [Score(5.0, 5.0), Score(4.9999, 4.9999), Score(6.0, 6.0)]) == [
-        1,
-        0,
-        2,
-    ]
 
 
 @pytest.mark.parametrize(

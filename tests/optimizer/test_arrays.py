@@ -23,7 +23,7 @@ from planner.limits import SUPPLIES
 from planner.optimizer.bill import Bill, Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.useful_work import BestUse
-from planner.optimizer.work import Uses, modes_of, most_gpus
+from planner.optimizer.work import Uses, Work, modes_of, most_gpus
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.world.random_cases import Case as Drawn
@@ -141,6 +141,11 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         found += 1
         here = by_verifier(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
+        if mode != "local":  # whose k the search chooses
+            counts = np.array([[units[store.id]] for store in case.storage])
+            at = [np.array([n]) for n in (case.ways.index(way), systems, gpus)]
+            seen = Work(case, mode).run(Uses(*at, stored(case, counts)))
+            assert seen.goodput[0] == pytest.approx(run.goodput, rel=1e-9)
         plates = nameplate(item, count)
         assert run.delivered_read_gb_per_s <= case.delivered_read_share * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":

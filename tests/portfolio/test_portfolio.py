@@ -411,12 +411,16 @@ def test_commands_solve_verify_and_sweep(
         *("sweep --mode frontier", "sweep --mode tornado", "sweep --mode uncertain --samples 9"),
         *("explain --keep budget.capex", "explain --why-not a", "simulate --scaled"),
         *("size", "compare", "solve --also cables", "sweep --scenarios all"),
+        *("quote rfq", "compare --rules", "sweep", "quote import x.csv --vendor A --problem"),
     )
     for command in refused:
         done = ran(*f"{command} {path}".split())
         assert done.code == 2
         assert done.err.count("\n") == 1
-    assert ran(*f"check {path}".split()).code == 0
+    found = ran(*f"check {path} --json".split())
+    assert (found.code, json.loads(found.out)) == (0, [])
+    rows = ran(*f"sweep {path} --vary budget.capex.total=2MUSD --json -o {tmp_path}".split()).out
+    assert [each["status"] for each in json.loads(rows)] == ["optimal"]
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -97,7 +97,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def study(files: tuple[Path, Path]) -> FleetStudy:
     traces, listed = files
-    return study_fleet(characterize([traces]).record, read_jobs(listed))
+    return study_fleet(characterize([traces])[0], read_jobs(listed))
 
 
 def truth(name: str) -> np.ndarray:

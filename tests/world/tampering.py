@@ -14,24 +14,10 @@ from planner.schema.plan import Plan
 from planner.verifier import verify
 
 DataPath = tuple[str | int, ...]
+JOB: DataPath = ("jobs", 0)
 
-# Text for people, and inputs of the solver, which no arithmetic can judge.
-FREE = {"label", "source", "notes", "log_value", "role", "unit"}
-# These have tests of their own below.
-FREE |= {
-    "price",
-    "binding",
-    "bound",
-    "gap",
-    "near_optimal_loss",
-    "best_capex_usd",
-    "program",
-}
-# Changing a decision makes its consequences wrong, rather than the decision.
-# Where a device stands is free within a rack; what overlaps or sticks out has tests of its own.
-FREE |= {"position_ru", "devices"}
-# Rules that leave more than one answer.
-OPEN = {"sync_bundle-jobs[0].drain_slowdown", "sync_bundle-limits[items.bundle.fixed].sense"}
+FREE = {"log_value", "program", "bound", "gap", "near_optimal_loss", "best_capex_usd", "source"}
+"""Of the solver, with tests of their own; and lines of the problem file, which no plan carries."""
 
 
 def disagreements(inputs: Inputs, plan: Plan) -> str:
@@ -78,31 +64,17 @@ def put(model: Any, path: DataPath, value: object) -> Any:
     return model.model_copy(update={field: put(getattr(model, field), rest, value)})
 
 
-def parts(plan: Plan) -> Iterator[tuple[str, DataPath, Any]]:
-    """Yield (label, path, part) for every part of a plan that holds figures."""
-    yield "totals", ("totals",), plan.totals
-    yield "objective", ("objective",), plan.objective
-    yield "site", ("site",), plan.site
-    yield "jobs[0]", ("jobs", 0), plan.jobs[0]
-    yield "jobs[0].loss", ("jobs", 0, "loss"), plan.jobs[0].loss
-    yield from ((f"lines[{x.sku}]", ("lines", i), x) for i, x in enumerate(plan.lines))
-    yield from ((f"limits[{x.name}]", ("limits", i), x) for i, x in enumerate(plan.limits))
-    yield from ((f"fabrics[{i}]", ("fabrics", i), x) for i, x in enumerate(plan.fabrics))
-    for i, group in enumerate(plan.racks):
-        yield f"racks[{i}]", ("racks", i), group
-        yield from (
-            (f"racks[{i}].devices[{j}]", ("racks", i, "devices", j), device)
-            for j, device in enumerate(group.devices)
-        )
-
-
-def leaves(name: str, plan: Plan) -> Iterator[tuple[str, DataPath]]:
-    """Yield (identifier, path) for every field that verification must judge."""
-    for label, path, part in parts(plan):
-        for field in type(part).model_fields:
-            key = f"{name}-{label}.{field}"
-            if field not in FREE and field != "loss" and key not in OPEN:
-                yield key, (*path, field)
+def leaves(plan: Plan) -> Iterator[DataPath]:
+    """Yield the path of every field that verification must judge."""
+    parts: list[tuple[DataPath, BaseModel | None]] = [(("totals",), plan.totals)]
+    parts += [(("objective",), plan.objective), (("site",), plan.site), (JOB, plan.jobs[0])]
+    parts.append(((*JOB, "loss"), plan.jobs[0].loss))
+    for name in ("lines", "limits", "fabrics", "racks"):
+        parts += [((name, index), part) for index, part in enumerate(getattr(plan, name))]
+    for index, group in enumerate(plan.racks):
+        parts += [(("racks", index, "devices", n), each) for n, each in enumerate(group.devices)]
+    for path, part in parts:
+        yield from ((*path, field) for field in type(part).model_fields if field not in FREE)
 
 
 def tampered(plan: Plan, path: DataPath) -> Plan:

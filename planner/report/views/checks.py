@@ -166,10 +166,6 @@ def simulation(study: Simulation) -> list[Block]:
         ("Goodput", f"{mean} simulated, {formula} predicted; 90 % of runs {single}"),
         ("Formula", _agreement(job)),
         ("Per year", _events(job)),
-        (
-            "Checkpoint",
-            f"{fmt.significant(job.checkpoint_gb, 'GB')} every {fmt.duration(job.interval_s)}",
-        ),
         ("Failures", _failures(job)),
         ("Interval", _advice(study)),
     )

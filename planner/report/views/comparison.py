@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from planner.currency import currency_of
-from planner.figures import FIGURES, OBJECTIVES, RATIOS
+from planner.figures import FIGURES, OBJECTIVES
 from planner.report import words as fmt
 from planner.report.blocks import (
     MOST_NOTES,
@@ -139,17 +139,9 @@ def _limits(rows: Sequence[LimitRow], keys: Sequence[str]) -> Table:
 
 def rules(found: RulesTable) -> list[Block]:
     """A table of rules as blocks."""
-    own, measure = found.rows[0], found.measure
-    text = f"no plan: {own.reason or 'none was found'}"
-    if own.plan is not None and own.plan.totals is not None:
-        value = f"{fmt.quantity(own.measured or 0.0, measure.unit)} of {measure.label}"
-        capex_usd = own.plan.totals.capex_usd
-        cost = "" if capex_usd is None else f", {fmt.money(capex_usd)} of capex"
-        text = f"{bought_text(own.plan, 'Storage')}: {value}{cost}"
     gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
         Heading(f"{fmt.named(found)}  (storage by other rules)"),
-        Facts((("Required", text),)),
         _rules_table(found),
         proof_block((proven(gaps),)),
     ]
@@ -167,24 +159,20 @@ def _rules_table(found: RulesTable) -> Table:
         for row in rows
     )
 
-    def signed(share: float) -> str:
-        return fmt.relative(share, signed=True)
+    def _kw(plan: Plan) -> float:
+        return sum(line.it_power_kw or 0.0 for line in decided_lines(plan, "Storage"))
 
     columns = (
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
         words("storage", storage),
-        figures("against", (row.difference for row in rows), signed),
+        figures("against", (row.difference for row in rows), partial(fmt.relative, signed=True)),
         figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
-        figures("storage power", values_of(plans, _storage_kw), "kW"),
-        figures(measure.label, (row.measured for row in rows), measure.unit, detail=True),
+        figures("storage power", values_of(plans, _kw), "kW"),
+        figures(measure.label, (row.measured for row in rows), measure.unit),
         figures("goodput", values_of(jobs, lambda j: j.goodput), fmt.percent, detail=True),
     )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
-
-
-def _storage_kw(plan: Plan) -> float:
-    return sum(line.it_power_kw or 0.0 for line in decided_lines(plan, "Storage"))
 
 
 # Near-optimal plans.
@@ -196,13 +184,9 @@ def alternatives(found: Alternatives) -> list[Block]:
     title = Heading(f"{found.problem}  (plans within {within} of the best)")
     if not found.alternatives:
         return [title, Text((found.message or "no plan",))]
-    best, *others = found.alternatives
-    job = best.plan.jobs[0]
-    name = "useful_gpus" if job.useful_pflops is None else "useful_pflops"
-    work = fmt.quantity(getattr(job, name), FIGURES[name].unit)
+    others = fmt.counted(len(found.alternatives) - 1, "other plan")
     facts = (
-        ("Best", f"{bought_text(best.plan)}: {work} of {FIGURES[name].label}"),
-        ("Found", f"{fmt.counted(len(others), 'other plan')} within {within}"),
+        ("Found", f"{others} within {within}"),
         ("Undecided", ", ".join(found.undecided)),
     )
     assert found.bound is not None
@@ -264,12 +248,7 @@ def _bid_name(bid: Bid) -> str:
 
 
 def _value(found: Bids, value: float) -> str:
-    """A value of the measure with its unit."""
-    measure = found.measure
-    if measure.unit.startswith("USD per"):
-        unit = currency_of(value).named(measure.unit)
-        return f"{fmt.number(value, 0 if value >= 1000 else 2)} {unit}"
-    return fmt.ratio(value) if measure.name in RATIOS else fmt.quantity(value, measure.unit)
+    return fmt.results([value], found.measure.unit).with_unit(value)
 
 
 def _ranked(found: Bids) -> list[Bid]:
@@ -322,7 +301,7 @@ def _bids_table(found: Bids) -> Table:
     columns = (
         figures("rank", (bid.rank for bid in order), 0),
         words("bid", map(_bid_name, order)),
-        figures(found.measure.label, (bid.measured for bid in order), _short),
+        figures(found.measure.label, (bid.measured for bid in order), found.measure.unit),
         figures("quoted", (bid.quoted_usd for bid in order), "USD"),
         figures("lacks", (bid.lacks_usd for bid in order), "USD"),
         figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
@@ -331,10 +310,6 @@ def _bids_table(found: Bids) -> Table:
         words("limits", (_STATES[bid.state] for bid in order)),
     )
     return Table("Bids", columns, rows="bids")
-
-
-def _short(value: float) -> str:
-    return f"{value:,.{0 if abs(value) >= 1000 else 3}f}"
 
 
 def _gaps(found: Bids) -> Table:

@@ -19,7 +19,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import bought_text
-from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
+from planner.report.views.plan import idle_texts, no_plan, storage_alternatives
 from planner.schema.analysis import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED, Plan
 
@@ -76,11 +76,6 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "Levers", "; ".join(texts) or ("no effect" if found.without else "")
     if why is not None:
         yield "Instead", _instead(plan, why)
-    if plan.storage_options is not None:
-        yield "Prices", storage_decided(plan.storage_options)
-    idle = [row for row in found.marginals if row not in binding and row not in also]
-    names = fmt.some([f"{row.label} {row.text}" for row in idle], 5)
-    yield "Non-binding", f"{fmt.counted(len(idle), 'limit')}: {names}" if idle else ""
 
 
 def _amount(found: Explanation, value: float) -> str:

@@ -81,11 +81,6 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
     return f"{text}\n{show(more, full=True, styled=styled)}" if more else text
 
 
-def whole(plan: Plan) -> str:
-    """The first screen with every part."""
-    return render(plan, PARTS)
-
-
 def headline(plan: Plan) -> str:
     """The problem with its scenario, and the quality of the plan."""
     scenario = plan.provenance.scenario

@@ -34,7 +34,6 @@ from planner.schema.analysis import (
     CandidatePlan,
     End,
     Frontier,
-    Percentiles,
     Swing,
     Tornado,
     Uncertain,
@@ -312,10 +311,6 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
     yield "", study.message or ""
 
 
-def _label(study: Uncertain, outcome: Percentiles) -> str:
-    return fmt.goal(study) if outcome.name == "objective" else outcome.label
-
-
 def _outcomes(study: Uncertain) -> Table:
     """Percentiles of the outcomes; main ones first."""
     rows = sorted(study.outcomes, key=lambda each: each.name not in _MAIN)
@@ -323,7 +318,7 @@ def _outcomes(study: Uncertain) -> Table:
         fmt.results([getattr(each, step) for step in _PERCENTILES], each.unit) for each in rows
     ]
     pairs = list(zip(rows, scales, strict=True))
-    columns = [words("outcome", (fmt.headed(_label(study, each), s.unit) for each, s in pairs))]
+    columns = [words("outcome", (fmt.headed(each.label, s.unit) for each, s in pairs))]
     for step, label in _PERCENTILES.items():
         texts = (s.text(getattr(each, step)) for each, s in pairs)
         columns.append(figures(label, texts, str, detail=step not in _ON_FIRST))

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import groupby
 from numbers import Real
+from statistics import median
 from typing import Any
 
 from planner.errors import Finding, InputError
@@ -35,7 +36,6 @@ from planner.report.blocks import (
     Table,
     Text,
     figures,
-    is_wide,
     notes_block,
     proof_block,
     proven,
@@ -246,6 +246,8 @@ def _no_plan(rows: Rows) -> Iterator[str]:
 
 # The chart: a line, a map, or bars of scenarios.
 
+_WIDE = 50.0
+"""Factor between the ends of an axis from which it is logarithmic."""
 _MOST_POINTS, _MOST_SIDE, _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 1500, 200, 9, 14, 8
 
 
@@ -287,7 +289,7 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     found = _numbers(rows, "objective")
     order = sorted(range(length(rows)), key=lambda row: places[row])
     order = order[:: -(-len(order) // _MOST_POINTS)]
-    log = is_wide(places)
+    log = min(places) > 0 and max(places) >= max(_WIDE * min(places), 4 * median(places))
     x, wide = sized_axis(column.label, places, column.unit, log=log)
     y, high = sized_axis(fmt.goal(study), [study.base, *found], study.unit)
     xs = [places[row] / wide for row in order]

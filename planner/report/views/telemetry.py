@@ -54,15 +54,10 @@ def view(record: Characterization) -> list[Block]:
     found, study = record.calibration, record.study
     count, clusters = fmt.counted(record.checkpoints, "checkpoint"), len(record.clusters)
     where = f"{fmt.counted(len(record.jobs), 'job')} on {fmt.counted(clusters, 'cluster')}"
-    overrides = () if found is None else found.overrides
-    calibrated = "; ".join(
-        f"{each.label} {fmt.stated(each.measured, each.unit)}" for each in overrides
-    )
     facts = [
         ("Found", _finding(record)),
         *(() if study is None else _fleet_facts(study)),
         ("Trace", _trace(record) if record.clusters else ""),
-        ("Measured", calibrated),
     ]
     return [
         Heading(f"Storage telemetry  ({count} of {where})"),
