@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.case import Case, resolve
-from planner.errors import Finding, InputError, VerificationError
+from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.schema.plan import DEFAULT_GAP
@@ -183,11 +183,10 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
         return
     if bill(case, operation.units, operation.ways)["tco_usd"] >= 1.0:
         return
-    file, line = inputs.document.place(("objective",)) if inputs.document else (None, None)
     label = OBJECTIVES[case.objective].label
     text = f"objective {label} is 0 for every plan: installed units have no running cost"
     fix = "set term.electricity, or maximize: goodput"
-    raise InputError(Finding("nothing-paid", text, file, line, "objective", fix))
+    raise InputError(inputs.finding("nothing-paid", "objective", text, fix))
 
 
 def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:

@@ -20,7 +20,7 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.optimizer.search import CONFLICT_WORK, POSSIBLE_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
-from planner.schema.plan import Combined, Conflict, Infeasibility, Named, Step
+from planner.schema.plan import Combined, Infeasibility, Named, Step
 
 _FACTS = (
     *("site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families"),
@@ -108,7 +108,7 @@ def explain(
         undecided.append("several limits together")
     return Infeasibility(
         reasons=_reasons(oracle, everything),
-        conflicts=tuple(Conflict(limits=tuple(map(_lever_name, each))) for each in clashes),
+        conflicts=tuple(tuple(map(_lever_name, each)) for each in clashes),
         changes=tuple(_step(*each) for each in helped),
         combined=combined,
         undecided=tuple(undecided),

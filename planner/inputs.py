@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, Severity
 from planner.figures import FIGURES, OBJECTIVES, Need
 from planner.figures import Figure as PlanFigure
 from planner.limits import of_group
@@ -125,6 +125,19 @@ class Inputs:
             return origin
         return f"{self.problem_file}:{document.lines[path]}"
 
+    def finding(
+        self,
+        code: str,
+        path: str,
+        message: str,
+        fix: str | None = None,
+        severity: Severity = "error",
+    ) -> Finding:
+        """A finding about a part of the problem, at its file and line."""
+        document = self.document
+        file, line = document.place(steps_of(path)) if document else (None, None)
+        return Finding(code, message, file, line, path, fix, severity)
+
     @cached_property
     def problem_file(self) -> str:
         """The problem file as a plan names it: plans travel, so no absolute path."""
@@ -221,7 +234,7 @@ def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
     """The error of an impossible companion, at the place in the problem that asks for it."""
-    text, document = f"'{item_id}' comes with this plan, but {message}", inputs.document
+    text = f"'{item_id}' comes with this plan, but {message}"
     paths = dict[str, str]()
     items = {item.id: item for item in inputs.items}
     named = list(reversed(named_items(inputs)))
@@ -233,9 +246,7 @@ def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
             paths |= dict.fromkeys((link.cable, *ends), path)
     paths |= {name: f"extras.{name}" for name in inputs.problem.extras}
     paths |= {name: path for path, name, _ in named}
-    steps = steps_of(paths.get(item_id, "network"))
-    file, line = document.place(steps) if document else (None, None)
-    return InputError(Finding("companion", text, file, line, fix=fix))
+    return InputError(inputs.finding("companion", paths.get(item_id, "network"), text, fix))
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from planner.case.job import Job as JobNumbers
 from planner.case.model import HELD, Case, Companions, Limits, Policy, Rates, Split
 from planner.case.ways import choices_on, no_spread, scale_law, ways_of, why_no_choice
 from planner.currency import discounted_years
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.figures import FIGURES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
-from planner.paths import job_path, steps_of, value_at
+from planner.paths import job_path, value_at
 from planner.schema.catalog import Item
 from planner.schema.job import Job, OptimalInterval
 from planner.schema.problem import CustomRule, Problem
@@ -106,9 +106,7 @@ def with_companions(inputs: Inputs, case: Case) -> Case:
 
 
 def _error(inputs: Inputs, code: str, path: str, message: str, fix: str) -> InputError:
-    document = inputs.document
-    file, line = document.place(steps_of(path)) if document else (None, None)
-    return InputError(Finding(code, message, file, line, path, fix))
+    return InputError(inputs.finding(code, path, message, fix))
 
 
 def _standing(item: Item, inputs: Inputs, reason: str) -> list[Offer]:

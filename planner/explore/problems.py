@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
-from planner.analysis.tornado import label, labels
+from planner.analysis.tornado import labels
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
@@ -77,7 +77,7 @@ class SingleExplorer(Explorer):
         super().__init__(
             path,
             sliders=tuple(
-                replace(each, label=capital(label(inputs, each.path, known)))
+                replace(each, label=capital(known.get(each.path, each.label)))
                 for each in sliders_of(inputs.document.data)
             ),
             choices=tuple(each for each in _choices(inputs) if len(each.options) > 1),
@@ -257,9 +257,7 @@ def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dic
 
 
 def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
-    cut = plan.status in ("feasible", "no_solution") or any(
-        each.code == "search" for each in plan.verdict
-    )
+    cut = plan.status in ("feasible", "no_solution") or "search" in plan.verdict
     head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
         return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}

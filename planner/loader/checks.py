@@ -15,7 +15,7 @@ from planner import shipped
 from planner.errors import Finding, Severity, did_you_mean, suggest
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import NOTHING_ASKED, Inputs, asked_figures, job_size, named_items, needs
-from planner.paths import job_path, steps_of
+from planner.paths import job_path
 from planner.schema.catalog import PortGroup, Switch
 from planner.schema.job import Job, LocalLevel
 from planner.schema.problem import OutOfBand
@@ -52,13 +52,7 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _counts,
         _prices,
     )
-    document = inputs.document
-    found = []
-    for code, path, message, fix, *severity in (row for check in checks for row in check(inputs)):
-        file, line = document.place(steps_of(path)) if document else (None, None)
-        how_bad = severity[0] if severity else "error"
-        found.append(Finding(code, message, file, line, path, fix, how_bad))
-    return found
+    return [inputs.finding(*fault) for check in checks for fault in check(inputs)]
 
 
 def _names(inputs: Inputs) -> Iterator[Fault]:

@@ -243,13 +243,8 @@ def join(*parts: Term) -> V:
     text = "&".join(part.text if part.binds > _COMPARED else f"({part.text})" for part in made)
     if any(isinstance(part.value, Fault) for part in made):
         return V(FAULT, text, _TEXT)
-    return V("".join(_text_of(part.value) for part in made), text, _TEXT)
-
-
-def _text_of(value: Shown) -> str:
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    return "" if value is None else str(value)
+    values = ("" if part.value is None else part.value for part in made)
+    return V("".join(f"{v:.15g}" if isinstance(v, float) else str(v) for v in values), text, _TEXT)
 
 
 def grouped(value: V) -> V:

@@ -1,9 +1,9 @@
-"""Bulk tiers and bursts: storage of several kinds, bought in the same optimum, by enumeration."""
+"""Storage: reads, wear, local checkpoints, bulk tiers and bursts, by hand and by enumeration."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from random import Random
 from typing import Any, Protocol
@@ -11,18 +11,210 @@ from typing import Any, Protocol
 import numpy as np
 import pytest
 
-from planner import api
+from planner import api, shipped
 from planner.case import resolve
+from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.loader import load
 from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
-from planner.schema.plan import Plan
+from planner.schema.operation import LocalPlan
+from planner.schema.plan import LimitReport, Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
+from planner.size_report import size_report
 from planner.verifier import recheck
 from tests.oracle.operation import best_interval_s, goodput
 from tests.world.catalog import figures
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.requests import Request
 from tests.world.solved import solve
+from tests.world.solved import solved as solved_once
+
+# By hand: each system has 8 GPUs, which are a replica, and reads at most 4 GB/s, as a box gives.
+
+
+def hall(port: str = "4 GB/s") -> Request:
+    """Return a hall of 200 kW whose GPUs ask for 0.2 GB/s each: 1.6 GB/s of a system's 4."""
+    request = Request(maximize="gpus")
+    request.site["it_power"] = "200 kW"
+    request.items[0]["client"] = {"read": figure(port)}
+    request.job |= {
+        "parallelism": {"tensor": 8, "pipeline": 1},
+        "ingest_per_gpu": "0.2 GB/s",
+    }
+    return request
+
+
+def solved(request: Request) -> tuple[Inputs, Plan]:
+    inputs = inputs_of(request.case())
+    return inputs, solve(inputs, explain=False)
+
+
+def ingest(plan: Plan) -> LimitReport:
+    return next(limit for limit in plan.limits if limit.name == "ingest")
+
+
+def test_data_is_read_by_all_systems_in_use() -> None:
+    """160 + 35 kW are 16 systems and the 7 boxes that give their 25.6 GB/s; a seventeenth makes it
+    205 kW."""
+    _, plan = solved(hall())
+    job = plan.jobs[0]
+    assert job.gpus_used == 128
+    assert ingest(plan).value == pytest.approx(25.6)
+    assert ingest(plan).limit == pytest.approx(28.0)
+    assert job.delivered_read_gb_per_s == pytest.approx(28.0)
+
+
+def test_size_asks_all_systems_for_data() -> None:
+    """At 128 GPUs data takes 25.6 GB/s: 7 boxes, read by 16 systems; at 1.5 GB/s they cannot."""
+    report = size_report(inputs_of(hall().case()), 128)
+    row = next(row for row in report.rules if row.chosen)
+    assert [each.units for each in row.appliances] == [7]
+    assert not [note for note in report.notes if "can move" in note]
+    report = size_report(inputs_of(hall(port="1.5 GB/s").case()), 128)
+    row = next(row for row in report.rules if row.chosen)
+    assert not row.appliances
+    assert any("reading needs 26 GB/s" in n for n in report.notes)
+
+
+# Write endurance of flash: derived from media and drive writes a day, a stated figure wins.
+
+
+TLC = {"type": "tlc", "raw": "4 TB", "source": "made_up", "confidence": "low"}
+QLC = {"type": "qlc", "raw": "16 TB", "source": "made_up", "confidence": "low"}
+HDD = {"type": "hdd", "raw": "1 TB", "source": "made_up", "confidence": "low"}
+
+
+def hall_endurance(media: list[dict[str, Any]], **storage: Any) -> Request:
+    """Return a hall whose checkpoints of 0.1 TB are to be as often as every 10 min."""
+    request = Request(minimize="cost")
+    request.items[1]["media"] = media
+    request.storage |= storage
+    request.checkpoint["interval"] = {"policy": "optimal", "min": "600 s", "max": "2000 s"}
+    request.checkpoint |= {"stall": "0 s", "max_overlap": 0.05}
+    return request
+
+
+def planned(request: Request) -> Plan:
+    return solve(inputs_of(request.case()), explain=False)
+
+
+def endured(plan: Plan) -> float | None:
+    """Return how much of the storage bought may be written a day, TB; None without a limit."""
+    return next((each.limit for each in plan.limits if each.name == "endurance"), None)
+
+
+def boxes(plan: Plan) -> int:
+    return sum(line.quantity for line in plan.lines if line.sku == "box")
+
+
+@pytest.mark.parametrize(
+    ("media", "storage", "each"),
+    [
+        ([TLC], {}, 4.0),
+        ([QLC], {}, 8.0),
+        ([TLC, QLC], {}, 4.0),  # both take all that is written
+        ([TLC, TLC], {}, 8.0),
+        ([TLC, HDD], {}, 4.0),
+    ],
+)
+def test_endurance_is_that_of_the_flash(
+    media: list[dict[str, Any]], storage: dict[str, Any], each: float
+) -> None:
+    plan = planned(hall_endurance(media, **storage))
+    assert endured(plan) == pytest.approx(each * boxes(plan))
+    assert any("write endurance of box is derived" in text for text in plan.warnings)
+    assert plan.jobs[0].write_volume_tb_per_day <= each * boxes(plan) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("media", "storage"),
+    [([HDD], {}), ([TLC], {"endurance": "off"}), ([TLC], {"endurance": "stated"})],
+)
+def test_nothing_limits_what_has_no_flash_or_is_left_out(
+    media: list[dict[str, Any]], storage: dict[str, Any]
+) -> None:
+    plan = planned(hall_endurance(media, **storage))
+    assert endured(plan) is None
+    assert not any("write endurance" in text for text in plan.warnings)
+
+
+def test_a_stated_figure_wins() -> None:
+    request = hall_endurance([TLC])
+    request.items[1]["provides"]["endurance"] = figure("5 TB/day")
+    plan = planned(request)
+    assert endured(plan) == pytest.approx(5.0 * boxes(plan))
+    assert not any("write endurance" in text for text in plan.warnings)
+
+
+def test_flash_of_components_counts() -> None:
+    request = hall_endurance([])
+    shelf = {
+        "id": "shelf", "vendor": "Other", "model": "shelf", "category": "component", "media": [TLC],
+        "consumes": request.items[1]["consumes"],
+    }  # fmt: skip
+    request.items.append(shelf)
+    request.items[1] |= {"components": [{"id": "shelf", "quantity": 2}], "consumes": {}}
+    plan = planned(request)
+    assert endured(plan) == pytest.approx(8.0 * boxes(plan))
+
+
+# The local level of checkpoints: optimum, verifier, workbook, screens and what is refused.
+
+
+PROBLEM = "local_level"
+
+
+@cache
+def shipped_plan(scenario: str | None = None) -> Plan:
+    return solved_once(PROBLEM, scenario=scenario, explain=False)
+
+
+def local_of(plan: Plan) -> LocalPlan:
+    local = plan.jobs[0].local
+    assert local is not None
+    return local
+
+
+def test_the_level_leaves_storage_little_to_do() -> None:
+    """The finding: drains of few MB/s per GPU, within 10 % of the time between them."""
+    near, alone = shipped_plan().jobs[0], shipped_plan("storage_alone").jobs[0]
+    assert local_of(shipped_plan()).every > 8 and alone.local is None
+    assert near.overlap <= 0.1 * (1 + 1e-7)
+    assert near.delivered_write_gb_per_s < alone.delivered_write_gb_per_s / 5
+    assert 1000 * near.delivered_write_gb_per_s / near.gpus_used < 15
+    assert near.goodput > alone.goodput + 0.01
+    assert near.interval_s < alone.interval_s
+
+
+JOB = "jobs.frontier-1t"
+LOCAL = f"{JOB}.checkpoint.local"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({f"{JOB}.checkpoint.stall": "5 s"}, "stall_overhead adds to a derived stall"),
+        ({f"{JOB}.failures.shares.rack": "4 %"}, "add up to 101 %"),
+        ({f"{JOB}.checkpoint.mode": "sync"}, "is for checkpoints that drain while GPUs go on"),
+        ({f"{LOCAL}.recovers.pdu": "no"}, "name different classes: pdu"),
+        ({f"{LOCAL}.recovers.rack": "yes"}, "survives every class of failures"),
+        ({f"{LOCAL}.k": "some"}, "'some' is not known here; expected one of: open"),
+        ({f"{LOCAL}.k": "0"}, "k"),
+        ({f"{LOCAL}.copies": "0"}, "copies"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(settings: Mapping[str, str], said: str) -> None:
+    file = shipped.problem_files()[PROBLEM]
+    with pytest.raises(InputError) as caught:
+        load(file, settings=tuple(f"{path}={value}" for path, value in settings.items()))
+    assert said in str(caught.value)
+
+
+# Bulk tiers and bursts: storage of several kinds, bought in the same optimum, by enumeration.
+
 
 FILL, SIZE_GB, INTERVAL_S = 0.85, 1000.0, 1800.0
 KW = {"large": 10.0, "gpu": 10.0, "store": 2.0, "disk": 1.5, "dense": 1.0, "buffered": 2.0}
@@ -62,7 +254,7 @@ FAMILIES = tuple(
 )
 
 
-def inputs_of(items: list[Item], usd: dict[str, float], **over: Any) -> Inputs:
+def hall_of(items: list[Item], usd: dict[str, float], **over: Any) -> Inputs:
     """Return a hall whose job is that of ``over``, with prices of the items."""
     problem = {"name": "edge", "site": {"pue": 1.0}, **over}
     problem["storage"] = {"delivered_fraction": {"read": 1.0, "write": 1.0}} | over.get(
@@ -118,7 +310,7 @@ class BulkDraw:
         items = [GPU, STORE, bulk("disk", 4, 900), bulk("dense", 30, 1300)]
         site, budget = {"pue": 1.0, "it_power": f"{self.it_kw} kW"}, f"{self.capex_usd} USD"
         goal = {"maximize": "useful_gpus", "indifference": 0}
-        self.inputs = inputs_of(items, self.usd, job=job, site=site, budget={"capex": budget},
+        self.inputs = hall_of(items, self.usd, job=job, site=site, budget={"capex": budget},
                                 objective=goal)  # fmt: skip
 
     def best(self) -> float:
@@ -169,7 +361,7 @@ class BurstDraw:
         job = {"failures": {"per_gpu_day": 0.02}, "checkpoint": checkpoint}
         shares = {"delivered_fraction": {"read": 1.0, "write": 0.8}, "max_families": self.families}
         goal = {"maximize": "useful_gpus", "indifference": 0}
-        self.inputs = inputs_of([GPU, STORE, buffered(self.fast)], self.usd, job=job,
+        self.inputs = hall_of([GPU, STORE, buffered(self.fast)], self.usd, job=job,
                                 storage=shares, budget={"capex": f"{self.capex_usd} USD"},
                                 objective=goal)  # fmt: skip
 
@@ -263,7 +455,7 @@ def test_verifier_refuses_too_little_bulk_and_an_overstated_window() -> None:
 
 def test_bulk_items_are_left_out_without_such_a_data_set() -> None:
     items, usd = [GPU, STORE, bulk("disk", 4, 900)], {"gpu": 1e5, "store": 1e5, "disk": 1e5}
-    case = resolve(inputs_of(items, usd, objective={"maximize": "gpus"}))
+    case = resolve(hall_of(items, usd, objective={"maximize": "gpus"}))
     assert {item.id for item in case.storage} == {"store"}
     assert dict(case.not_considered)["disk"] == "bulk storage, and no data set is on the bulk tier"
 
@@ -271,7 +463,7 @@ def test_bulk_items_are_left_out_without_such_a_data_set() -> None:
 def test_units_that_may_be_down_leave_no_bursts() -> None:
     usd = {"gpu": 1e5, "store": 1e5, "buffered": 1e5}
     for down in (0, 1):
-        inputs = inputs_of([GPU, STORE, buffered(40.0)], usd, storage={"tolerate_down": down},
+        inputs = hall_of([GPU, STORE, buffered(40.0)], usd, storage={"tolerate_down": down},
                            objective={"maximize": "gpus"})  # fmt: skip
         assert bool(resolve(inputs).bursts) == (down == 0)
 
@@ -295,9 +487,9 @@ def test_a_data_set_that_contradicts_itself_is_refused(given: dict[str, str], wr
 def test_a_budget_is_met_to_the_cent_or_not(cents_over: int, gpus: int) -> None:
     usd = {"large": 40e6 + cents_over / 100, "gpu": 40e6, "store": 10e6}
     over = {"budget": {"capex": "50 MUSD"}, "objective": {"maximize": "gpus"}}
-    plan = solve(inputs_of([system("large", 16), GPU, STORE], usd, **over))
+    plan = solve(hall_of([system("large", 16), GPU, STORE], usd, **over))
     assert plan.status == "optimal"
     assert plan.totals is not None
     assert plan.totals.gpus_used == gpus
-    free = inputs_of([system("large", 16), STORE], {"large": 0.0, "store": 10e6}, **over)
+    free = hall_of([system("large", 16), STORE], {"large": 0.0, "store": 10e6}, **over)
     assert solve(free).status == "unbounded"
