@@ -269,6 +269,10 @@ class Limits(dict[str, float | None]):
         return Limits(self | changed)
 
 
+NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target", "ratio"))
+"""Limits that depend on goodput."""
+
+
 @dataclass(frozen=True)
 class Rates:
     """Cost of a year: energy per kW at the meter, colocation per kW of IT power.
@@ -347,7 +351,7 @@ class Case:
     @property
     def needs_goodput(self) -> bool:
         """True if the objective or a floor depends on goodput."""
-        floors = (self.limits[limit.field] is not None for limit in of_group("target", "ratio"))
+        floors = (self.limits[name] is not None for name in NEEDS_GOODPUT)
         return self.objective in {"goodput", "useful_gpus"} | RATIOS or any(floors)
 
     @property
@@ -374,10 +378,6 @@ class Case:
         if days is not None:
             floors.append(self.days_at_one_pflops() / days)
         return max((floor for floor in floors if floor is not None), default=None)
-
-    def under(self, limits: Limits) -> Case:
-        """The case under other limits, with the same companions."""
-        return replace(self, limits=limits).billed_as(self)
 
     # Items.
 

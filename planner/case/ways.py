@@ -345,6 +345,10 @@ def ways_in_plan(case: Case, plan: Plan) -> tuple[str, ...]:
     if not plan.jobs:
         return ()
     job, found = plan.jobs[0], []
+    fabrics = {
+        each.prefix: (each.switch, each.planes, each.oversubscription, each.radix)
+        for each in case.companions.fabrics
+    }
     for system in (each for each in case.systems if each.id in job.gpu_types):
         choices = {way.id for way in job.ways if way.gpu_type == system.id}
         built = {
@@ -352,18 +356,11 @@ def ways_in_plan(case: Case, plan: Plan) -> tuple[str, ...]:
             for report in plan.fabrics
             if report.network == "compute" and system.id in report.serves
         }
-        numbers = {
-            number
-            for number in system.fabrics
-            for fabric in case.companions.fabrics
-            if fabric.prefix == f"compute{number}"
-            and (fabric.switch, fabric.planes, fabric.oversubscription, fabric.radix) in built
-        }
         most = job.per_system_gpus or math.inf
         differences = {
             way.id: (
-                bool(choices) and way.choice not in choices,
-                bool(numbers) and way.fabric not in numbers,
+                way.choice not in choices,
+                fabrics.get(f"compute{way.fabric}") not in built,
                 way.usable_gpus > most,
                 -way.usable_gpus,
             )
