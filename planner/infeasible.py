@@ -303,15 +303,12 @@ def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> 
     best = oracle.tightest(free.case, lever)
     if best is None:
         good = _doubled(oracle, lever, others)
-        return None if good is None else _between(oracle, lever, others, good)
+        return None if good is None else _between(oracle, lever, others, good, lever.value)
     place, bound = (min(max(each, lever.least), lever.most) for each in best)
     step = _step_at(lever, place)
-    enough = _next_multiple(lever, place, step)
-    short = enough - lever.looser * step
-    if lever.looser_than(bound, short) and lever.looser_than(short, lever.value):
-        if oracle.decided((*others, *lever.to(enough))).possible:
-            return Threshold(enough, short)
-    return _between(oracle, lever, others, place)
+    short = _next_multiple(lever, place, step) - lever.looser * step
+    proven = lever.looser_than(bound, short) and lever.looser_than(short, lever.value)
+    return _between(oracle, lever, others, place, short if proven else lever.value)
 
 
 def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float | None:
@@ -330,11 +327,10 @@ def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float 
 
 
 def _between(
-    oracle: Oracle, lever: Lever, others: tuple[Change, ...], good: float
+    oracle: Oracle, lever: Lever, others: tuple[Change, ...], good: float, bad: float
 ) -> Threshold | None:
     """The threshold to the last digit of a proposal: next to a hint first, then by halving."""
-    assert lever.value is not None
-    bad, first = lever.value, True
+    first = True
     for _ in range(MOST_PROBES):
         step = _step_at(lever, good)
         enough = _next_multiple(lever, good, step)

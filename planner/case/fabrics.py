@@ -203,11 +203,7 @@ def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
     if not _groups(port, inputs):
         kind = f"{port.protocol} " if port.protocol else ""
         return f"no switch of network.compute has {kind}ports of {port.speed_gbit_per_s:g} Gb/s"
-    planes = " or ".join(map(str, fabric.planes_allowed))
-    return (
-        f"its {port.count} compute ports do not spread evenly over {port.rails} rails "
-        f"of {planes} planes"
-    )
+    return f"its {port.count} compute ports do not spread evenly over {port.rails} rails and planes"
 
 
 def no_port_group(item: Item, inputs: Inputs) -> str | None:

@@ -238,12 +238,6 @@ class Job:
         """Share of the time between restarts that makes progress."""
         return 1.0 - self.lost_time_share
 
-    @property
-    def longest_local_restart_s(self) -> float:
-        """A restart from local copies with its possible swap, s."""
-        assert self.levels is not None
-        return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
-
     def spare_systems(self, way: Way, systems: int) -> int:
         """The most systems beside those in use that any plan gains from."""
         if self.repair is None or way.spare_unit.in_rack:

@@ -133,7 +133,8 @@ class Drives:
         assert case.job.levels is not None
         job, self.levels, repair = case.job, case.job.levels, case.job.repair
         self.swaps = (0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)
-        self.longest_s, self.one_writes = job.longest_local_restart_s, job.one_replica_writes
+        self.longest_s = self.levels.local_restart_s + self.swaps[1]
+        self.one_writes = job.one_replica_writes
         rows = [
             (local_drain_s(job, way, 1), local_room_tb(job, way, 1) / way.drives.capacity_tb)
             if way.drives is not None
