@@ -211,11 +211,9 @@ def least_stated(problem: Problem) -> list[Stated]:
 
 def discount(item: Item, discounts: Sequence[Discount]) -> float:
     """An item's discount: by item before vendor before category, the latest counts."""
-    for key, value in (("item", item.id), ("vendor", item.vendor), ("category", item.category)):
-        for entry in reversed(discounts):
-            if getattr(entry, key) == value:
-                return entry.discount
-    return 0.0
+    keys = (("item", item.id), ("vendor", item.vendor), ("category", item.category))
+    found = (e for key, value in keys for e in reversed(discounts) if getattr(e, key) == value)
+    return next((entry.discount for entry in found), 0.0)
 
 
 def unit_net_usd(
@@ -557,14 +555,9 @@ class Bounds:
     ) -> Majorant:
         """Output <= first + rate * amount, with the steepest rate of any size reached."""
         most = self.most(quantity.terms) + 1.0
-        first = low = 0
-        rate = 0.0
-        for number, size in enumerate(quantity.sizes):
-            if low >= most:
-                break
-            if number == 0:
-                first = size.outputs[index]
-            else:
-                rate = max(rate, (size.outputs[index] - first) / (low + 1))
-            low = size.capacity
+        lows = [0, *(size.capacity for size in quantity.sizes[:-1])]
+        first = quantity.sizes[0].outputs[index] if quantity.sizes else 0
+        sizes = zip(lows, quantity.sizes, strict=False)
+        reached = [(low, size.outputs[index]) for low, size in sizes if low < most]
+        rate = max(((output - first) / (low + 1) for low, output in reached), default=0.0)
         return {key: rate * value for key, value in terms.items()}, first + rate * constant
