@@ -114,10 +114,8 @@ def add_own_racks(builder: CompanionsBuilder) -> None:
         else:
             builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
         builder.racks.append((1.0, name))
-        builder.own_racks.append((1.0, name))
-        load_kw = offer.it_power_kw * use.per_rack / use.racks_each
-        if not product and (each := _furnish(builder, name, load_kw)):
-            builder.pdus.append((float(each), name))
+        if not product:
+            _furnish(builder, name, offer.it_power_kw * use.per_rack / use.racks_each)
 
 
 def add_shared_racks(builder: CompanionsBuilder) -> None:
@@ -149,29 +147,26 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         _furnish(builder, builder.shared.name, space.power_kw or 0.0)
 
 
-def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
-    """Add the furniture of every rack of a count: the rack itself, and PDUs; return the latter."""
+def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> None:
+    """Add the furniture of every rack of a count: the rack itself, and PDUs."""
     rack = builder.inputs.problem.site.rack
-    if rack is None:
-        return 0
-    if rack.item is not None:
+    if rack is not None and rack.item is not None:
         builder.need(rack.item, 1.0, racks, "every rack")
-    if rack.pdu is None:
-        return 0
+    if rack is None or rack.pdu is None:
+        return
     feed, redundancy = builder.items[rack.pdu.item].provides.feed, rack.pdu.redundancy
     assert feed is not None
     least = max(1, math.ceil(load_kw / feed.value - ROUNDING))
     each = {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
     builder.need(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
     builder.pdus_per_rack[racks] = each
-    return each
 
 
 # Extras, clusters, CDUs, software, services.
 
 
 def _per(builder: CompanionsBuilder, per: str) -> list[Term]:
-    """Terms of a count that extras, licences and services follow."""
+    """Terms of a count that extras, licences and services follow; racks and switches so far."""
     offers = builder.offers
     if per == "gpu_system":
         return [(1.0, offer.id) for offer in offers if isinstance(offer, System)]
@@ -181,7 +176,7 @@ def _per(builder: CompanionsBuilder, per: str) -> list[Term]:
         return [(1.0, offer.id) for offer in offers if isinstance(offer, Storage)]
     if per == "usable_tb":
         return [(offer.usable_tb, offer.id) for offer in offers if isinstance(offer, Storage)]
-    return builder.own_racks if per == "rack" else builder.switches
+    return builder.racks if per == "rack" else builder.switches
 
 
 def _add_extras(builder: CompanionsBuilder) -> None:
@@ -269,9 +264,7 @@ def _add_services(builder: CompanionsBuilder) -> None:
             heat = ((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
             builder.ceil(name, tuple(heat))
             role = "per kW of heat to liquid"
-        elif per == "rack":
-            builder.sum(name, tuple(builder.racks))
-        elif per in ("gpu_system", "gpu", "storage_unit"):
+        elif per in ("gpu_system", "gpu", "storage_unit", "rack"):
             builder.sum(name, tuple(_per(builder, per)))
         else:
             kinds = [each for each in companions if builder.items[each].category == per]

@@ -52,8 +52,8 @@ class CompanionsBuilder:
     """Quantities in working order, and the items that they need.
 
     ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
-    ``switches``, ``pdus``: terms of those with a counted console; ``extras``, ``of_clusters``:
-    items with the name of their count.
+    ``switches``: those with a counted console; ``extras``, ``of_clusters``: items with the name of
+    their count.
     """
 
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
@@ -68,8 +68,6 @@ class CompanionsBuilder:
         self.roles: defaultdict[str, list[str]] = defaultdict(list)
         self.fabrics: list[Fabric] = []
         self.racks: list[Term] = []
-        self.own_racks: list[Term] = []
-        self.pdus: list[Term] = []
         self.pdus_per_rack: dict[str, int] = {}
         self.switches: list[Term] = []
         self.extras: list[tuple[Item, str]] = []
@@ -450,7 +448,8 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     devices += [*builder.extras, *builder.of_clusters]
     ports = [(device.ports.out_of_band, name) for device, name in devices]
     terms = tuple((float(port.count), name) for port, name in ports if port is not None)
-    terms = (*terms, *builder.switches, *builder.pdus)
+    pdus = [(float(each), racks) for racks, each in builder.pdus_per_rack.items()]
+    terms = (*terms, *builder.switches, *pdus)
     radix = slowest_group(item.switch).count
     usable = radix - network.reserve_ports
     switches = builder.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
