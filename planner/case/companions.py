@@ -24,6 +24,7 @@ from planner.case.figures import bill_item, least_stated, needs_power, unit_net_
 from planner.case.items import BillItem, Storage, System
 from planner.case.job import ROUNDING
 from planner.case.model import (
+    SHARED_RACKS,
     AtLeast,
     Case,
     Companion,
@@ -91,7 +92,6 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
         quantities=tuple(builder.quantities),
         items=items,
         racks=tuple(builder.racks),
-        shared=builder.shared,
         pdus_per_rack=tuple(builder.pdus_per_rack.items()),
         fabrics=tuple(builder.fabrics),
         missing=_missing(inputs, case),
@@ -141,10 +141,10 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         shared.append((builder.sum(name, needs), taken))
     if shared and space is not None:
         kinds = tuple((1.0, name) for name, _ in shared)
-        builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
-        builder.quantities.append(builder.shared)
-        builder.racks.append((1.0, builder.shared.name))
-        _furnish(builder, builder.shared.name, space.power_kw or 0.0)
+        shares = tuple(taken for _, taken in shared)
+        builder.quantities.append(Packed(SHARED_RACKS, kinds, shares))
+        builder.racks.append((1.0, SHARED_RACKS))
+        _furnish(builder, SHARED_RACKS, space.power_kw or 0.0)
 
 
 def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> None:

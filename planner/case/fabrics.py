@@ -10,11 +10,11 @@ from typing import NamedTuple
 from planner.case.figures import Bounds
 from planner.case.items import System, Terms
 from planner.case.model import (
+    SHARED_RACKS,
     Case,
     Ceil,
     Fabric,
     NetworkName,
-    Packed,
     Quantity,
     Size,
     Steps,
@@ -72,7 +72,6 @@ class CompanionsBuilder:
         self.switches: list[Term] = []
         self.extras: list[tuple[Item, str]] = []
         self.of_clusters: list[tuple[Item, str]] = []
-        self.shared: Packed | None = None
 
     def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
         """Add a count that is a sum, and return its name."""
@@ -486,7 +485,7 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
         for fabric in builder.fabrics
         if fabric.network in ("in_band", "converged", "out_of_band")
     ]
-    if builder.shared is not None and (each := builder.pdus_per_rack.get(builder.shared.name)):
-        reserved.append((float(each), builder.shared.name))
+    if each := builder.pdus_per_rack.get(SHARED_RACKS):
+        reserved.append((float(each), SHARED_RACKS))
     cables = builder.sum("out_of_band.cables", (*counted.amount, *reserved))
     builder.need(link.cable, 1.0, cables, WORDS["out_of_band"])

@@ -148,6 +148,8 @@ def vanishes(quantity: Quantity) -> bool:
 # Companions: items whose counts follow from those of others.
 
 
+SHARED_RACKS = "racks.network"
+"""Name of the count of racks that network devices share."""
 NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
 
@@ -193,13 +195,12 @@ class Fabric:
 class Companions:
     """All companions of a problem, and the counts they follow from in working order.
 
-    ``racks``: terms of every rack in the room; ``shared``: the racks that network devices share.
+    ``racks``: terms of every rack in the room, with those that network devices share.
     """
 
     quantities: tuple[Quantity, ...] = ()
     items: tuple[Companion, ...] = ()
     racks: Terms = ()
-    shared: Packed | None = None
     pdus_per_rack: tuple[tuple[str, int], ...] = ()
     fabrics: tuple[Fabric, ...] = ()
     missing: tuple[str, ...] = ()
@@ -234,7 +235,6 @@ class Companions:
             quantities=tuple(quantities),
             items=tuple(item for item in items if item.roles),
             racks=left(self.racks),
-            shared=next((each for each in quantities if isinstance(each, Packed)), None),
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
             fabrics=tuple(
                 replace(

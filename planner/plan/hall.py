@@ -16,7 +16,7 @@ from planner.case import Case, figures, resolve
 from planner.case.fabrics import WORDS, base_group, group_for, parts_per_panel, slowest_group
 from planner.case.figures import box
 from planner.case.items import total
-from planner.case.model import Fabric
+from planner.case.model import SHARED_RACKS, Fabric
 from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
 from planner.optimizer.bill import Bill, bill
@@ -79,7 +79,7 @@ def rack_groups(inputs: Inputs, case: Case, run: Run) -> tuple[RackGroup, ...]:
             racks.add_product(item, count, "network")
         elif (device := box(item, inputs)).rack_units > 0:
             together.append((device, count))
-    space, each = racks.space("network"), pdus.get("racks.network", 0)
+    space, each = racks.space("network"), pdus.get(SHARED_RACKS, 0)
     for filled, times in mixed(together, space):
         racks.add(filled, times, space, "network", each)
     return tuple(racks.groups)

@@ -12,7 +12,7 @@ from planner.case.companions import SERVICE_UNITS
 from planner.case.figures import discount, support_span
 from planner.case.items import BillItem, Offer, nameplate
 from planner.case.job import ceil
-from planner.case.model import Companion
+from planner.case.model import SHARED_RACKS, Companion
 from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
@@ -330,7 +330,7 @@ def totals(
         net_usd = line.extended_net_usd or 0.0
         sections[line.section] = sections.get(line.section, 0.0) + net_usd
     # A device without a rack of its own is in one that the problem does not state.
-    unracked = case.companions.shared is None
+    unracked = SHARED_RACKS not in {name for _, name in case.companions.racks}
     placed = all(
         line.racks is not None
         or (
