@@ -146,7 +146,7 @@ class Bounds:
                 self.majorants[system.wired(fabric)] = {system.id: 1.0}, 0.0
 
     def add(self, quantities: Iterable[Quantity]) -> None:
-        """Add the majorants of counts that follow from those known so far."""
+        """Add majorants of dependent counts, whose terms have majorants already."""
         for quantity in quantities:
             terms, constant = self.linear(quantity.terms)
             if isinstance(quantity, Packed):

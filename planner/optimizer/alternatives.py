@@ -17,7 +17,7 @@ from planner.case import Case, Storage
 from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer.bill import Counts, Flags, least_order, stored, unmet_needs
 from planner.optimizer.objective import floors, measure, natural, work_paid
-from planner.optimizer.operate import Run, broken_limits, goodput_with, is_orderly, operate
+from planner.optimizer.operate import Run, broken_limits, goodput_with, is_orderable, operate
 from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort, Search
 from planner.optimizer.work import most_gpus
@@ -163,7 +163,7 @@ class OtherStorage:
         """The run on such a purchase if it serves the job and may be ordered."""
         case = self.case
         units = {**like.units, item.id: max(count, item.low)}
-        if not is_orderly(case, units):
+        if not is_orderable(case, units):
             return None
         named = {offer.id: units[offer.id] for offer in case.offers()}
         run = operate(case, like.mode, named, like.used, like.gpus, like.ways)
@@ -237,7 +237,7 @@ def fitted(case: Case, run: Run) -> Run | None:
     if any(count and name not in ids for name, count in run.units.items()):
         return None
     units = {name: run.units.get(name, 0) for name in ids}
-    if not is_orderly(case, units) or broken_limits(case, units, run.ways):
+    if not is_orderable(case, units) or broken_limits(case, units, run.ways):
         return None
     if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
         return None

@@ -426,8 +426,8 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]
 # Limits on a purchase, whatever the job does with it.
 
 
-def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
-    """True if counts may be ordered: minimum orders, highest counts, families in use."""
+def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
+    """True if counts keep minimum orders, highest counts, size tables and the families allowed."""
     serving: dict[str, int] = {}
     for offer in case.offers():
         count, high = units.get(offer.id, 0), offer.high

@@ -520,11 +520,10 @@ class UsefulWork:
         return float(best_between(done, least, at.gpus)[0])
 
     def _gpus_range(self) -> tuple[float, float]:
-        """The fewest and the most GPUs in use that no purchase changes.
+        """Fewest and most GPUs in use by the job's limits, whatever is bought.
 
-        Most of them are infinite where nothing but the purchase limits them. A local level needs
-        room for its copies, an interval that is long enough, and a restart within the time between
-        failures; swaps must be short beside that, too.
+        Without such a limit the most are infinite. A local level needs room for its copies, a long
+        enough interval, and restarts shorter than the time between failures, swaps likewise.
         """
         job, ways = self.job, self.team.ways
         low = float(max(job.gpus_min, *(way.least_gpus for way in ways)))

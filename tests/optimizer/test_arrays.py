@@ -178,7 +178,7 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
         return float(goodput(replace(times, waits=waits)))
     each, units = unit.holding_gpus / way.step_gpus, unit.in_use(run.gpus) + run.spares
     running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
-    states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
+    states = States.balanced(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
 
 
