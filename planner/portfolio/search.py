@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import product
 from typing import Any, Literal
 
 from pulp import LpInteger, lpSum
@@ -53,8 +53,8 @@ FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES, FOR_EXCHANGES = 0.6, 0.6
-"""Shares of the time left for the bound by averaged periods, and for other places of jobs."""
+FOR_AVERAGES = 0.7
+"""Share of the time left for the bound by averaged periods."""
 FOR_COUNTS, FOR_MENDING = 0.4, 0.1
 """Shares of the time left for the counts of who runs where, and to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -230,26 +230,6 @@ class Search:
             found.bound = solved.bound
         if solved.values:
             self._count(found, goal, averaged.values(solved.values), least=least)
-            better = solved if found.gap <= self.gap else self._exchange(averaged, solved, gap)
-            if better is not solved:
-                self._count(found, goal, averaged.values(better.values), least=least)
-
-    def _exchange(self, averaged: Averaged, best: Solved, gap: float) -> Solved:
-        """The best solution of averaged periods with other places of one or two jobs at a time."""
-        places: dict[int, list[Any]] = {}
-        for (column, _), placed in self.program.placed.items():
-            places.setdefault(column.job, []).append(averaged.known[placed.name])
-        tries = [set(free) for size in (1, 2) for free in combinations(places, size)]
-        whole, self.deadline = self.deadline, self._until(FOR_EXCHANGES)
-        for number, free in enumerate(tries):
-            others = [y for job, each in places.items() if job not in free for y in each]
-            share = 1.0 / (len(tries) - number)
-            with self._fixed({y: best.values[y.name] for y in others}):
-                solved = self._ask(averaged.problem, gap=gap, share=share, start=best.values)
-            if solved.objective is not None and solved.objective < (best.objective or math.inf):
-                best = solved
-        self.deadline = whole
-        return best
 
     def _count(
         self, found: Found, goal: Expression, values: Mapping[str, float], *, least: bool

@@ -22,6 +22,7 @@ from planner.explore import problems
 from planner.explore.explorer import CancelledError
 from planner.library import is_portfolio
 from planner.optimizer import solvers
+from planner.optimizer.counts import value_of
 from planner.portfolio import analysis, views
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import load
@@ -467,6 +468,19 @@ def test_averaged_periods_give_a_bound(
     assert truth is not None
     assert bound is not None
     assert bound <= (truth if money else -truth) + 1e-5 * abs(truth)
+
+
+def test_tokens_take_whole_systems_in_a_bound(tmp_path: Path) -> None:
+    problem = {
+        "periods": {"count": 2},
+        "items": {"b": {"max": 0}},
+        "jobs": [with_tokens(ONE, 20)],  # 8 PFLOP/s each: 2.6 systems times quarters
+        "objective": {"minimize": "tco"},
+    }
+    program = Program(instance(tmp_path, problem))
+    program.ask_for(program.tco, maximise=False)
+    found = solvers.solve(program.problem, relaxed=True).values
+    assert sum(value_of(run.systems, found) for run in program.runs) >= 3.0 - 1e-6
 
 
 def test_budget_adds_to_what_is_owned(tmp_path: Path) -> None:
