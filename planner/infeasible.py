@@ -114,7 +114,7 @@ def explain(
         if number < TOLD and found is not None and found.short is not None:
             others = [other for other in everything if other.path != lever.path]
             try:
-                because = minimal(oracle, others, lever.to(found.short))
+                because = minimal_conflict(oracle, others, lever.to(found.short))
             except UndecidedError:
                 undecided.append(f"what asks for no smaller change of {lever.path}")
         changes.append(_step(lever, found, because))
@@ -131,7 +131,7 @@ def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
     """Limits that cannot hold together, while all but any one can; None where cut."""
     oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
     try:
-        return minimal(oracle, sorted(levers(inputs), key=_blame), ())
+        return minimal_conflict(oracle, sorted(levers(inputs), key=_blame), ())
     except UndecidedError:
         return None
 
@@ -238,7 +238,9 @@ def _conflicts(
     found: list[tuple[Lever, ...]] = []
     dropped: list[Lever] = []
     while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
-        one = minimal(oracle, [each for each in levers if each not in dropped], off(dropped))
+        one = minimal_conflict(
+            oracle, [each for each in levers if each not in dropped], off(dropped)
+        )
         found += [one] if one else []
         blamed = _given_up(one, free)
         if blamed is None:
@@ -247,15 +249,17 @@ def _conflicts(
     return found
 
 
-def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
-    """Levers of which no one can be left out of the conflict (a deletion filter).
+def minimal_conflict(
+    oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]
+) -> tuple[Lever, ...]:
+    """A minimal set of conflicting levers (a deletion filter).
 
-    Halves are tried before single ones: most levers have nothing to do with it.
+    Halves are tried before single levers: most levers do not conflict.
 
     Args:
         oracle: of a problem that has no plan.
-        levers: those that may be part of it, those to blame last first.
-        made: changes with which there still is none.
+        levers: candidates, the ones to blame last first.
+        made: changes with which there still is no plan.
 
     Raises:
         UndecidedError: work or time ran out.

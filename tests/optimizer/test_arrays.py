@@ -225,7 +225,7 @@ def expect_the_best_of_all(
         steps = operation.step[way]
         gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
         each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
-        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
+        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.take(each))
         worth = np.array(operation.worth(use))
         for place, step in enumerate(steps):
             scores, patient, waited = worth[:, each == place]
