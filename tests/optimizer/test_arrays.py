@@ -181,7 +181,7 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
         return float(goodput(replace(times, waits=waits)))
     each, units = unit.holding_gpus / way.step_gpus, unit.in_use(run.gpus) + run.spares
     running = replicas_running(units, each, (way.min_replicas, run.gpus // way.step_gpus))
-    states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
+    states = States.balanced(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
 
 
@@ -228,7 +228,7 @@ def expect_the_best_of_all(
         steps = operation.step[way]
         gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
         each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
-        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
+        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.take(each))
         worth = np.array(operation.worth(use))
         for place, step in enumerate(steps):
             scores, patient, waited = worth[:, each == place]

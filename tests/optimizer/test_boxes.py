@@ -57,7 +57,7 @@ def drawn(space: Space, rng: np.random.Generator, count: int = 120) -> tuple[Box
     boxes = space.whole(np.zeros(1, dtype=np.int64))
     if not boxes.size:
         return boxes, boxes
-    boxes = boxes.at(rng.integers(0, boxes.size, count))
+    boxes = boxes.take(rng.integers(0, boxes.size, count))
     low, high = boxes.low, np.minimum(boxes.high, boxes.low + SIDE)
 
     def between(start: Any, end: Any) -> Any:
@@ -97,7 +97,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             assert (corner.goods <= top.goods[:, places] * (1 + NOISE)).all()
             for place in np.flatnonzero(~alone)[:3].tolist():
                 here = np.array([place])
-                run = as_team(Point(space, kept.at(here), corner.at(here), None))
+                run = as_team(Point(space, kept.take(here), corner.take(here), None))
                 if run is not None:
                     assert run.corner.score[0] <= top.score[places][place] + NOISE
     assert tested > 60
