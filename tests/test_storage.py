@@ -421,22 +421,6 @@ def test_the_optimum_is_the_enumerated_one(kind: str, seed: int) -> None:
         assert plan.jobs[0].useful_gpus == pytest.approx(best, rel=5e-6)
 
 
-def test_draws_reach_what_they_are_for() -> None:
-    """Ingest and both bulk items; buffers that are filled, overrun, or recover late."""
-    found = [plan for _, plan in all_drawn("bulk") if plan.jobs]
-    assert {line.sku for plan in found for line in plan.lines if line.bulk_tb} == {"disk", "dense"}
-    assert any(plan.jobs[0].ingest_demand_gb_per_s for plan in found)
-    tight = {limit.name for plan in found for limit in plan.limits if limit.binding}
-    assert tight >= {"bulk_capacity", "bulk_read"}
-    found = [plan for _, plan in all_drawn("bursts") if plan.jobs]
-    pairs = [(plan.jobs[0], burst) for plan in found if (burst := plan.jobs[0].burst) is not None]
-    fits = {
-        job.delivered_write_gb_per_s > 0.99 * each.delivered_write_gb_per_s for job, each in pairs
-    }
-    assert fits == {True, False}
-    assert "burst_recovery" in {x.name for plan in found for x in plan.limits if x.binding}
-
-
 def test_verifier_refuses_too_little_bulk_and_an_overstated_window() -> None:
     draw, plan = drawn("bulk", 3)
     lines = tuple(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from planner.case import Case, resolve
 from planner.case.figures import weights
 from planner.case.items import nameplate
-from planner.case.job import Mode, SpareUnit
+from planner.case.job import Mode
 from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
@@ -180,17 +180,6 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
     running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
     states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
-
-
-def test_spare_trays_stand_by_in_part_of_a_system() -> None:
-    case = resolve(inputs_of(repaired_case(1, wide=False)))
-    assert case.job.repair is not None
-    job = replace(case.job, repair=case.job.repair._replace(spares=5, shrinks=False))
-    trays = SpareUnit(gpus=4, per_system=18, usable_gpus=72, in_rack=False)
-    way = replace(case.ways[0], spare_unit=trays, usable_gpus=72, step_gpus=8)
-    systems = np.arange(40)
-    left = np.minimum(72 * systems, 4 * np.maximum(0, 18 * systems - 5)) // 8 * 8
-    assert most_gpus(job, way, systems).tolist() == left.tolist()
 
 
 def expect_the_best_of_all(
