@@ -9,7 +9,6 @@ import pytest
 
 import planner
 from planner import shipped
-from planner.analysis.simulation import SimulationOptions, study
 from planner.loader.catalogs import load_catalogs
 from planner.schema.job import DEFAULT_LOST_TIME
 from planner.schema.plan import Plan
@@ -135,13 +134,3 @@ def test_it_is_on_unless_asked_off_and_within_the_published_range() -> None:
     usual = type(asked).model_validate({"name": "any", "parameters": "70 B"})
     assert usual.lost_share == DEFAULT_LOST_TIME
     assert LOST_TIME.low < DEFAULT_LOST_TIME < LOST_TIME.high
-
-
-def test_simulation_loses_it_too() -> None:
-    plan = solved(MAIN, SOME, explain=False)
-    found = study(plan, SimulationOptions(replications=40, intervals=False)).jobs[0]
-
-    assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
-    assert found.loss.other == pytest.approx(0.08 / 0.92 * found.goodput.mean, rel=1e-9)
-    lost = sum(found.loss.model_dump().values())
-    assert lost == pytest.approx(1.0 - found.goodput.mean, abs=1e-9)
