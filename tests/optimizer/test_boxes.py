@@ -135,23 +135,6 @@ def test_the_end_of_work_is_the_bound_that_is_left() -> None:
         assert sign * cut.best <= sign * whole.bound + NOISE
 
 
-def test_fewest_replicas_are_of_all_types_together() -> None:
-    """Of one system each of two types there are two replicas, which are asked for."""
-    request = Request(maximize="gpus")
-    request.items.append({**request.items[0], "id": "twin"})
-    request.prices["twin"] = request.prices["gpu"]
-    request.job |= {
-        "parameters": "1 B",
-        "parallelism": {"tensor": 8, "pipeline": 1, "min_replicas": 2},
-        "gpus": {"max_types": 2},
-    }
-    request.more["items"] = {"gpu": {"max": 1}, "twin": {"max": 1}}
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert plan.status == "optimal"
-    assert plan.jobs[0].gpus_used == 16
-    assert len(plan.jobs[0].gpu_types) == 2
-
-
 def test_ten_million_systems_may_be_bought() -> None:
     """Of so many no work is left in floats, and none was taken for a plan."""
     request = Request(minimize="cost")
