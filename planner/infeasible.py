@@ -20,7 +20,7 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.optimizer.search import CONFLICT_WORK, POSSIBLE_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
-from planner.schema.plan import Combined, Conflict, Infeasibility, Named, Step
+from planner.schema.plan import Combined, Infeasibility, Named, Step
 
 _FACTS = (
     *("site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families"),
@@ -120,7 +120,7 @@ def explain(
         changes.append(_step(lever, found, because))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
-        conflicts=tuple(Conflict(limits=tuple(map(_lever_name, each))) for each in clashes),
+        conflicts=tuple(tuple(map(_lever_name, each)) for each in clashes),
         changes=tuple(changes),
         combined=combined,
         undecided=tuple(undecided),

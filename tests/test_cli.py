@@ -210,7 +210,7 @@ def test_unlimited_purchases_are_exit_code_2(
     ran = run("solve", "open.yaml")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("planner: open.yaml:5: objective.maximize: nothing limits")
-    found = optimise.Certificate("unbounded", None, None, None, None, 1, 0.0, False)
+    found = optimise.Certificate("unbounded")
     monkeypatch.setattr(optimise, "optimise", lambda *_, **__: found)
     ran = run("solve", HALL)
     assert ran.code == 2

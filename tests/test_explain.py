@@ -208,7 +208,7 @@ def test_screen_and_workbook_say_the_same(small: str, tmp_path: Path) -> None:
     assert all(cell.data_type != "f" for cell in cells)
     texts = {str(cell.value) for cell in cells}
     for conflict in found.conflicts:
-        for limit in conflict.limits:
+        for limit in conflict:
             assert limit.in_words in said
             assert any(limit.in_words in text for text in texts)
     combined = found.combined.steps if found.combined else ()
@@ -276,7 +276,7 @@ def check_conflicts(inputs: Inputs, found: Infeasibility, oracle: Oracle) -> Non
     known = {lever.path: lever for lever in levers(inputs)}
     given_up: list[Lever] = []
     for conflict in found.conflicts:
-        named = [known[limit.path] for limit in conflict.limits]
+        named = [known[limit.path] for limit in conflict]
         others = [lever for lever in known.values() if lever not in named]
         assert oracle.possible(off([*others, *given_up])) is False, conflict
         for lever in named:

@@ -101,14 +101,14 @@ def failing(per_gpu_day: float) -> tuple[Request, Plan]:
 def test_little_goodput_is_told_first_with_its_cause() -> None:
     request, plan = failing(2.0)
     assert plan.jobs[0].goodput < 0.8
-    assert "goodput" in {each.code for each in plan.verdict}
+    assert "goodput" in plan.verdict
     for screen in (plan_view.render(plan), plan_view.render(plan, plan_view.PARTS)):
         line = " ".join(screen.split("\n\n")[0].split())
         assert "not to be built" in line and "proven best" not in line
         assert f"{100 * plan.jobs[0].goodput:.1f} %" in line
         assert f"{100 * max(plan.jobs[0].losses.values()):.1f} % of the time" in line
     assert not faults(inputs_of(request.case()), plan)
-    assert "goodput" not in {each.code for each in failing(1e-5)[1].verdict}
+    assert "goodput" not in failing(1e-5)[1].verdict
 
 
 def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
@@ -117,7 +117,7 @@ def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
     request.more["targets"] = {"min_goodput": 0.93}
     plan = solve(inputs_of(request.case()), explain=False)
     assert any(each.name == "min_goodput" and each.binding for each in plan.limits)
-    assert "supply" not in {each.code for each in plan.verdict}
+    assert "supply" not in plan.verdict
 
 
 # Money per useful work as the objective: enumeration, both solvers, and what must always hold.

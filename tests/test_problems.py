@@ -183,7 +183,7 @@ def test_infeasible_restore_names_the_limit_and_its_line() -> None:
     assert re.search(rf"restore time 60 s \([^)]*infeasible_restore.yaml:{number}\)", plan.message)
     assert plan.infeasibility is not None
     (conflict,) = plan.infeasibility.conflicts
-    assert {limit.path for limit in conflict.limits} == {
+    assert {limit.path for limit in conflict} == {
         "jobs.0.restore.max_time", "jobs.0.restore.fan_out", "storage.client_limit.read",
     }, "no other limit is to blame"  # fmt: skip
 

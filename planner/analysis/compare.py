@@ -112,7 +112,7 @@ def read_sides(request: Request, options: Options) -> list[Read]:
             kind=kind,
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
-            verdict=tuple(each.text for each in plan.verdict),
+            verdict=tuple(plan.verdict.values()),
             **{"message": plan.message, "status": plan.status} | more,
         )
         found.append((side, plan))

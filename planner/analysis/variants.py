@@ -278,7 +278,7 @@ def proof_of(case: Case, run: Run, bound: float) -> Certificate:
     value = measure(case, case.objective)(run)
     bound = (max if case.maximise else min)(bound, value)
     apart = share(case, value, bound)
-    return Certificate("optimal", run, value, bound, apart, 0, 0.0, late=False)
+    return Certificate("optimal", run, value, bound, apart)
 
 
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
@@ -458,9 +458,6 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         score,
         bound,
         gap,
-        iterations=0,
-        seconds=0.0,
-        late=False,
         best=best,
         near_optimal_loss=share(case, best, score, -1.0),
     )

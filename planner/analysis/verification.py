@@ -288,7 +288,7 @@ def _case_of(inputs: Inputs, plan: Plan) -> Case:
 
 def _certificate(case: Case, plan: Plan) -> Certificate:
     """The answer of the search that a plan was assembled from."""
-    goal, cut = plan.objective, [each.text for each in plan.verdict if each.code == "search"]
+    goal, cut = plan.objective, plan.verdict.get("search", "")
     return Certificate(
         status=plan.status,
         operation=operation_of(case, plan),
@@ -296,8 +296,7 @@ def _certificate(case: Case, plan: Plan) -> Certificate:
         bound=None,
         gap=goal.gap,
         iterations=plan.provenance.iterations,
-        seconds=0.0,
-        late=any(text.startswith("the time limit") for text in cut),
+        late=cut.startswith("the time limit"),
         ties_cut=bool(cut),
     )
 
@@ -313,7 +312,7 @@ def is_repeatable(plan: Plan) -> bool:
     """True if this installation searches as the one that made a plan did."""
     made = plan.provenance
     here = made.tool == f"planner {__version__}" and made.versions == versions()
-    return here and plan.status == "optimal" and not any(v.code == "search" for v in plan.verdict)
+    return here and plan.status == "optimal" and "search" not in plan.verdict
 
 
 def _differences(plan: Plan, again: Plan, left_out: set[str]) -> Iterator[str]:

@@ -257,9 +257,7 @@ def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dic
 
 
 def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
-    cut = plan.status in ("feasible", "no_solution") or any(
-        each.code == "search" for each in plan.verdict
-    )
+    cut = plan.status in ("feasible", "no_solution") or "search" in plan.verdict
     head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
         return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}

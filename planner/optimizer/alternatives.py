@@ -16,8 +16,15 @@ import numpy as np
 from planner.case import Case, Storage
 from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer.bill import Counts, Flags, least_order, stored, unmet_needs
-from planner.optimizer.objective import floors, measure, natural, work_paid
-from planner.optimizer.operate import Run, broken_limits, goodput_with, is_orderly, operate
+from planner.optimizer.objective import measure, natural, work_paid
+from planner.optimizer.operate import (
+    Run,
+    broken_limits,
+    goodput_with,
+    is_orderly,
+    meets_floors,
+    operate,
+)
 from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort, Search
 from planner.optimizer.work import most_gpus
@@ -169,7 +176,9 @@ class OtherStorage:
         run = operate(case, like.mode, named, like.used, like.gpus, like.ways)
         if run is None or broken_limits(case, named, run.ways):
             return None
-        return run if floors(case)(run) and self.shortfall(run) <= self.within + 1e-9 else None
+        return (
+            run if meets_floors(case, run) and self.shortfall(run) <= self.within + 1e-9 else None
+        )
 
 
 def _most_units(item: Storage) -> int:
@@ -242,7 +251,7 @@ def fitted(case: Case, run: Run) -> Run | None:
     if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
         return None
     found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
-    if found is None or not floors(case)(found):
+    if found is None or not meets_floors(case, found):
         return None
     held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
     if not all(held[name] for name in case.must_use):

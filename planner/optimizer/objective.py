@@ -33,7 +33,6 @@ from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES, Measure, Poin
 
 TIE_TOLERANCE = 1e-6
 """Plans that differ by no more of the objective count as equally good (docs/model.md)."""
-FLOOR_TOLERANCE = 9e-8
 LEAST_TCO_MUSD = 1e-6
 """Counts as paid where nothing is, so that money per work has a logarithm."""
 LOGARITHMIC = frozenset({"goodput", "useful_gpus"}) | RATIOS
@@ -112,25 +111,6 @@ def totals_of(case: Case, run: Run) -> dict[str, float]:
         if ratio == "per_useful_gpu_hour" or tokens:
             found[f"usd_{ratio}"] = spent[TCO] / work_paid(case, run, ratio)
     return found
-
-
-def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bool]:
-    """The predicate whether a run reaches every floor, and ratio of money to work."""
-    limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
-    ratios = [(ratio, limit) for ratio in PRICES if (limit := limits[ratio]) is not None]
-
-    def meets(run: Run) -> bool:
-        checks = [
-            (limits["min_goodput"], run.goodput),
-            (limits["min_useful_gpus"], run.useful_gpus),
-            (pflops, run.useful_pflops(mfu)),
-        ]
-        for ratio, limit in ratios:
-            spent = bill(case, run.units, run.ways)[TCO]
-            checks.append((spent, limit * work_paid(case, run, ratio)))
-        return all(f is None or value >= f * (1 - tolerance) for f, value in checks)
-
-    return meets
 
 
 # A run as a program has it.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from planner.case import Case, System, Way
 from planner.case.items import Storage
 from planner.case.job import ROUNDING, Job, Mode
-from planner.case.model import Split
+from planner.case.model import NEEDS_GOODPUT, Split
 from planner.limits import BY_NAME
 from planner.optimizer.bill import TOLERANCE as SLACK
 from planner.optimizer.bill import (
@@ -377,6 +377,11 @@ def exceeded_limits(case: Case, run: Run) -> list[str]:
         for name, value, allowed in limits_on(case, run)
         if allowed is not None and BY_NAME[name].looser * (value - allowed) > TOLERANCE * allowed
     ]
+
+
+def meets_floors(case: Case, run: Run) -> bool:
+    """True if a run reaches every floor and ratio of money to work."""
+    return NEEDS_GOODPUT.isdisjoint(exceeded_limits(case, run))
 
 
 def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]:

@@ -14,7 +14,6 @@ fits that it follows from.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -68,13 +67,12 @@ class Certificate:
     """
 
     status: Status
-    operation: Run | None
-    value: float | None
-    bound: float | None
-    gap: float | None
-    iterations: int
-    seconds: float
-    late: bool
+    operation: Run | None = None
+    value: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    iterations: int = 0
+    late: bool = False
     best: float | None = None
     near_optimal_loss: float | None = None
     untouched: Run | None = None
@@ -104,17 +102,15 @@ def optimise(
             the optimum is the same, in a fraction of the time.
         known: plans of similar cases; those feasible here are warm starts.
     """
-    started = time.monotonic()
     effort, whole = effort or Effort(), case
     case = without_dominated(case)
     if not case.systems or not case.storage:
-        return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
+        return Certificate("infeasible", late=effort.late)
     answer = Question(case, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),
         untouched=of_whole(whole, answer.untouched),
-        seconds=time.monotonic() - started,
     )
 
 
@@ -174,7 +170,7 @@ class Question:
         if found.first.point is None or found.endless:
             status: Status = "infeasible" if found.first.ended else "no_solution"
             status = "unbounded" if found.endless else status
-            return Certificate(status, None, None, None, None, self.boxes, 0.0, self.effort.late)
+            return Certificate(status, iterations=self.boxes, late=self.effort.late)
         run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
         of, sign = measure(case, case.objective), 1.0 if case.maximise else -1.0
         value = of(run)
@@ -188,7 +184,6 @@ class Question:
             bound=None if gap is None else bound,
             gap=gap,
             iterations=self.boxes,
-            seconds=0.0,
             late=self.effort.late,
             best=known_best,
             near_optimal_loss=share(case, known_best, value, -1.0),

@@ -20,8 +20,8 @@ from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.figures import RATIOS
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, stored
-from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, floors, least_column
-from planner.optimizer.operate import Run, best_division, operate
+from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, least_column, measure
+from planner.optimizer.operate import Run, best_division, meets_floors, operate
 from planner.optimizer.space import WRITE, Boxes, Corner, Space
 from planner.optimizer.useful_work import WORK_OBJECTIVES
 from planner.optimizer.work import Uses
@@ -567,18 +567,10 @@ def as_team(point: Point) -> Point | None:
     used = dict(zip(types, best[1], strict=True))
     ways = [case.ways[way].id for way in work.teams[team]]
     run = operate(case, space.mode, point.units, used, gpus, ways)
-    if run is None or not floors(case)(run):
+    if run is None or not meets_floors(case, run):
         return None
     corner = point.corner._replace(
-        score=np.array([score_of(case, run)]),
+        score=np.array([measure(case, case.objective)(run)]),
         gpus=np.array([run.gpus]),
     )
     return point._replace(corner=corner, run=run)
-
-
-def score_of(case: Case, run: Run) -> float:
-    """The score of work of an operation, as arrays have it."""
-    if case.objective == "gpus":
-        return float(run.gpus)
-    each = run.useful_pflops(case.job.mfu or 0.0)
-    return math.log(each if case.objective == "goodput" else run.useful_gpus)

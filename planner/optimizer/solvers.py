@@ -71,7 +71,6 @@ def solve(
     gap: float = 1e-7,
     time_limit_s: float | None = None,
     presolve: bool = True,
-    tolerance: float = TOLERANCE,
     relaxed: bool = False,
     known: float | None = None,
     start: Mapping[str, float] | None = None,
@@ -84,7 +83,6 @@ def solve(
         gap: how far the solver may stop from its bound, as a share of the objective.
         time_limit_s: without one `LONGEST_S`.
         presolve: whether the solver may simplify the problem first.
-        tolerance: by how much rows may be missed, 1e-7 to 1e-6.
         relaxed: whether fractions will do in place of whole numbers.
         known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
@@ -94,13 +92,11 @@ def solve(
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
     """
-    if not 1e-7 <= tolerance <= 1e-6:
-        raise ValueError(f"tolerance {tolerance!r} is not between 1e-7 and 1e-6")
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
     if solver == "cbc":
-        return _cbc(problem, gap, limit_s, tolerance, presolve=presolve, relaxed=relaxed)
+        return _cbc(problem, gap, limit_s, presolve=presolve, relaxed=relaxed)
     arrays = _Arrays(problem, known, relaxed=relaxed)
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
@@ -109,9 +105,9 @@ def solve(
         ("random_seed", 0),
         ("mip_rel_gap", gap),
         ("mip_abs_gap", 0.0),
-        ("mip_feasibility_tolerance", tolerance),
-        ("primal_feasibility_tolerance", tolerance),
-        ("dual_feasibility_tolerance", tolerance),
+        ("mip_feasibility_tolerance", TOLERANCE),
+        ("primal_feasibility_tolerance", TOLERANCE),
+        ("dual_feasibility_tolerance", TOLERANCE),
         ("mip_heuristic_run_feasibility_jump", False),
         ("presolve", "choose" if presolve else "off"),
         ("time_limit", limit_s),
@@ -299,9 +295,7 @@ class CbcError(SolverError):
         super().__init__(f"CBC failed: {reason.lower()}; {fix} [solver]")
 
 
-def _cbc(
-    problem: Any, gap: float, limit_s: float, tolerance: float, *, presolve: bool, relaxed: bool
-) -> Solved:
+def _cbc(problem: Any, gap: float, limit_s: float, *, presolve: bool, relaxed: bool) -> Solved:
     variables = problem.variables()
     ends = ((v.lowBound, v.upBound) for v in variables)
     if any(low is not None and high is not None and low > high for low, high in ends):
@@ -318,7 +312,7 @@ def _cbc(
                 gapRel=gap,
                 logPath=str(log),
                 options=[
-                    f"primalTolerance {tolerance}",
+                    f"primalTolerance {TOLERANCE}",
                     "integerTolerance 1e-7",
                     *([] if presolve else ["presolve off", "preprocess off"]),
                 ],

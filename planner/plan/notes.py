@@ -22,7 +22,7 @@ from planner.plan.job import is_stated, ways_in_use
 from planner.schema.catalog import Item
 from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Assumption, LimitReport, Line, Plan, Verdict
+from planner.schema.plan import Assumption, LimitReport, Line, Plan
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
@@ -202,7 +202,7 @@ def _items(facts: Facts) -> Iterator[str]:
 # The verdict.
 
 
-def verdict(plan: Plan, cut: str | None = None) -> tuple[Verdict, ...]:
+def verdict(plan: Plan, cut: str | None = None) -> dict[str, str]:
     """Reasons against building a plan, or against calling it the best; none as a rule.
 
     Args:
@@ -210,7 +210,7 @@ def verdict(plan: Plan, cut: str | None = None) -> tuple[Verdict, ...]:
         cut: cause that cut short the choice of the cheapest of equally good plans, if any.
     """
     if not plan.jobs or plan.totals is None:
-        return ()
+        return {}
     job = plan.jobs[0]
     texts = {
         "goodput": f"goodput is {100 * job.goodput:.1f} %: {_largest_loss(job)}"
@@ -220,9 +220,7 @@ def verdict(plan: Plan, cut: str | None = None) -> tuple[Verdict, ...]:
         "storage": _dear_storage(plan, job),
         "search": cut and f"{cut} came before the cheapest of the plans as good as this was found",
     }
-    return tuple(
-        Verdict.model_validate({"code": code, "text": text}) for code, text in texts.items() if text
-    )
+    return {code: text for code, text in texts.items() if text}
 
 
 def _largest_loss(job: JobPlan) -> str:

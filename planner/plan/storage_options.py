@@ -103,7 +103,7 @@ def _options(
     for other in others.found(costs.at_list_usd):
         run = other.operation
         value = measure(case, case.objective)(run)
-        shown = Certificate("feasible", run, value, None, None, 0, 0.0, late=False)
+        shown = Certificate("feasible", run, value)
         check(assemble(inputs, case, shown, solver=solver, gap=0.0))
         beside_usd = costs.beside_usd(run) - costs.beside_usd(chosen)
         if case.objective in RATIOS:  # at the work of the chosen plan

@@ -47,12 +47,6 @@ class Named(Record):
         return f"{self.label}{value}" + (f" ({place})" if place else "")
 
 
-class Conflict(Record):
-    """An irreducible set of limits: all but any one of them are feasible together."""
-
-    limits: tuple[Named, ...]
-
-
 class Step(Record):
     """One changed value; ``least`` is proven to be enough, ``not_enough`` not to be."""
 
@@ -95,12 +89,12 @@ class Combined(Record):
 class Infeasibility(Record):
     """Why there is no plan.
 
-    Relaxing one limit of each of the ``conflicts`` leaves a plan, each of ``changes`` does alone,
-    ``combined`` together. ``undecided``: limits for which time ran out.
+    ``conflicts`` are irreducible sets of limits: relaxing one of each set leaves a plan, each of
+    ``changes`` does alone, ``combined`` together. ``undecided``: limits for which time ran out.
     """
 
     reasons: tuple[str, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[tuple[Named, ...], ...] = ()
     changes: tuple[Step, ...] = ()
     combined: Combined | None = None
     undecided: tuple[str, ...] = ()
@@ -110,8 +104,8 @@ class Infeasibility(Record):
         """The explanation as one line."""
         parts = list(self.reasons) or ["no plan meets every limit"]
         for conflict in self.conflicts:
-            names = " and ".join(limit.in_words for limit in conflict.limits)
-            parts.append(f"{names} cannot {'hold together' if conflict.limits[1:] else 'be met'}")
+            names = " and ".join(limit.in_words for limit in conflict)
+            parts.append(f"{names} cannot {'hold together' if conflict[1:] else 'be met'}")
         combined = self.combined.steps if self.combined is not None else ()
         if steps := self.changes[:_MOST_NAMED] or combined:
             texts = (", or " if self.changes else " and ").join(_short(step) for step in steps)
@@ -471,13 +465,6 @@ class ObjectiveReport(PlanModel):
     program: ProgramReport | None = Field(default=None, exclude_if=is_none)
 
 
-class Verdict(PlanModel):
-    """A doubt about a plan, with its cause."""
-
-    code: Literal["goodput", "supply", "storage", "search"]
-    text: str
-
-
 class Assumption(PlanModel):
     """One input the plan rests on: value, unit, source, confidence."""
 
@@ -525,6 +512,7 @@ class Site(PlanModel):
 class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
+    ``verdict``: doubts by their code (goodput, supply, storage, search), with the cause.
     ``not_considered``: items that could not enter, with reasons. ``inputs``: problem, catalogs and
     prices, compressed (zlib, base64); ``checksums`` of every other part of the file show changes
     and are no signature.
@@ -535,7 +523,7 @@ class Plan(Shown, PlanModel):
     problem: Customer[str]
     description: str | None
     message: str | None = None
-    verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=is_empty)
+    verdict: dict[str, str] = Field(default={}, exclude_if=is_empty)
     infeasibility: Infeasibility | None = None
     objective: Customer[ObjectiveReport]
     site: Customer[Site]

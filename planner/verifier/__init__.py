@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
 from planner.schema.catalog import Item
@@ -22,9 +22,10 @@ from planner.verifier.basis import DECIDED, Basis, Findings, Near
 from planner.verifier.basis import unit_faults as unit_faults
 from planner.verifier.bill import build_bill, check_lines, check_totals
 from planner.verifier.fabric import choose_fabric, plug_of
-from planner.verifier.hall import check_racks
+from planner.verifier.hall import check_racks, fits
 from planner.verifier.job import Run, check_job, choose_ways
 from planner.verifier.limits import Reached, check_limits, check_objective, given
+from planner.verifier.physics import measured_rate, peak_tflops
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -33,6 +34,8 @@ SUMMED = 1e-7
 """Relative difference of a sum over lines and one over units."""
 UNWANTED = ("excluded", "bulk storage", "not among", "vendor", "lifecycle", "no price")
 """Beginnings of reasons to leave an item out that problem or price book alone can give."""
+NO_ROOM = "draws more than", "one unit does not fit"
+"""Beginnings of reasons of items too large for a rack."""
 BROKEN = AssertionError, TypeError, AttributeError, ArithmeticError, ValueError, LookupError
 """Errors of a plan with missing or impossible parts."""
 
@@ -185,9 +188,47 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
         if item.category in DECIDED:
             reason = excluded(basis, item, 0 if basis.rule(sku).in_place else 1)
             listed = left_out.get(sku)
-            real = listed is not None and not listed.startswith(UNWANTED)
+            real = listed is not None and _unfit(basis, item, listed)
             right = listed is not None if reason else (sku in searched) != real
             found.require(right, f"searched: {sku} was not, excluded by {reason or 'nothing'}")
+
+
+def _unfit(basis: Basis, item: Item, reason: str) -> bool:
+    """True if a reason of the catalog holds: a missing figure, a unit too large for a rack."""
+    if reason.startswith(UNWANTED):
+        return False
+    if reason.startswith(NO_ROOM):
+        return not (fits(basis, item) or (0, 1))[1]
+    if not reason.startswith("not known: "):
+        return True
+    facts = _facts(basis, item)
+    named = [fact for label, fact in facts.items() if label in reason] or [*facts.values()]
+    return None in named
+
+
+def _facts(basis: Basis, item: Item) -> dict[str, Any]:
+    """Figures of an item that the search may need, by their label in a reason."""
+    facts: dict[str, Any] = {
+        "power draw": basis.rated_kw(item),
+        "rack units": basis.of_unit(item, "rack_units"),
+        "weight": basis.of_unit(item, "weight_kg"),
+        "set point": None,  # no source, or none at the cap
+        "usable capacity": item.provides.usable or item.category != "storage" or None,
+    }
+    if item.category == "storage":
+        sides = "read", "write"
+        return facts | {side: item.sizes or getattr(item.provides, side) for side in sides}
+    local, job = item.local, basis.job
+    rate = measured_rate if job.training.model else lambda item, _, at: peak_tflops(item, at)
+    rates = [rate(item, job, precision) for precision in job.training.precisions]
+    ports = item.ports.compute or not basis.problem.network.compute or None
+    return facts | {
+        "rate": None if None in rates else rates,
+        "compute ports": ports,
+        "local.copy": local.host_copy,
+        "local.write": local.write,
+        "local.capacity": local.capacity,
+    }
 
 
 def excluded(basis: Basis, item: Item, bought: int) -> str | None:

@@ -459,7 +459,7 @@ def evaluate_draft(draft: Draft) -> tuple[Plan, Findings]:
     case = _case_of(draft)
     operation = _operation(case, draft)
     value = measure(case, case.objective)(operation)
-    answer = Certificate("feasible", operation, value, None, None, 0, 0.0, False)
+    answer = Certificate("feasible", operation, value)
     made, gap = draft.plan.provenance, draft.plan.objective.gap_asked
     plan = assemble(draft.inputs, case, answer, solver=made.solver, gap=gap)
     plan = plan.model_copy(update={"provenance": made})

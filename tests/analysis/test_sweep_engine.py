@@ -257,8 +257,7 @@ def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     case = resolve(inputs)
     found = optimise(case, gap=GAP, ties=False)
     assert found.operation is not None and found.value is not None
-    forged = Certificate("optimal", found.operation, found.value * 1.01, found.bound, 0.0, 0, 0.0,
-                         False)  # fmt: skip
+    forged = Certificate("optimal", found.operation, found.value * 1.01, found.bound, 0.0)
     with pytest.raises(VerificationError, match=r"objective\.value"):
         solving.confirmed(inputs, case, forged, GAP)
 

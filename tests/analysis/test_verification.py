@@ -221,7 +221,7 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     inputs = load(folder / "problem.yaml")
     less = load(folder / "problem.yaml", settings=("items.gpu_box.max=32",))
     worse = optimise(resolve(less))
-    forged = Certificate("optimal", worse.operation, worse.value, worse.value, 0.0, 1, 0.0, False)
+    forged = Certificate("optimal", worse.operation, worse.value, worse.value, 0.0)
     plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
     assert not faults(inputs, plan)
     path = tmp_path / "x.plan.json"

@@ -145,7 +145,7 @@ def explained(planted: Planted) -> Infeasibility:
 
 
 def named(found: Infeasibility) -> list[set[str]]:
-    return [{limit.path for limit in conflict.limits} for conflict in found.conflicts]
+    return [{limit.path for limit in conflict} for conflict in found.conflicts]
 
 
 def lever_of(inputs: Inputs, step: Step) -> Lever:

@@ -85,12 +85,6 @@ def test_relaxations_before_do_not_change_the_integer_optimum() -> None:
         assert solve(model).objective == pytest.approx(21.0)
 
 
-def test_tolerances_at_which_highs_errs_are_refused() -> None:
-    """At 1e-8 HiGHS 1.15 and 1.16 call optima what are none, gap 0."""
-    with pytest.raises(ValueError, match="tolerance 1e-08"):
-        solve(small(), tolerance=1e-8)
-
-
 def test_a_missing_cbc_and_a_full_disk_are_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -91,8 +91,8 @@ def headline(plan: Plan) -> str:
 def status(plan: Plan) -> str:
     """The quality of a plan: faults, or its proof and the distance from the best."""
     best, goal = fmt.STATUS_WORDS[plan.status], plan.objective
-    against = [each.text for each in plan.verdict if each.code != "search"]
-    cut = [each.text for each in plan.verdict if each.code == "search"]
+    against = [text for code, text in plan.verdict.items() if code != "search"]
+    cut = [text for code, text in plan.verdict.items() if code == "search"]
     if against:
         unproven = [] if plan.status == "optimal" else [best]
         faults = [*unproven, *against, *(cut if not unproven else [])]
@@ -120,8 +120,8 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
     yield Text(found.reasons)
     for conflict in found.conflicts:
         title = "Conflicting constraints (minimal set; each is feasible without the others)"
-        title = title if len(conflict.limits) > 1 else "Infeasible constraint, whatever is bought"
-        yield Text(tuple(limit.in_words for limit in conflict.limits), title, points=True)
+        title = title if len(conflict) > 1 else "Infeasible constraint, whatever is bought"
+        yield Text(tuple(limit.in_words for limit in conflict), title, points=True)
     title = "Each of these changes gives a plan"
     title = title if len(found.changes) > 1 else "This change gives a plan"
     yield Text(tuple(map(_change, found.changes)), title, points=True)
