@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import openpyxl
 import pytest
 
 from planner import api
@@ -170,19 +169,6 @@ def test_settings_of_an_alternative_give_it_again() -> None:
             if way.setting:
                 again = solve(ENTERPRISE, settings=way.setting)
                 assert purchase(again) == purchase(each.plan)
-
-
-def test_command(tmp_path: Path) -> None:
-    ended = ran("compare", "--near", "1 %", str(ENTERPRISE), "-o", str(tmp_path))
-    assert ended.code == 0
-    # Commands stay on one line, so that they can be copied.
-    lines = [line for line in ended.out.splitlines() if "planner solve" not in line]
-    assert max(len(line) for line in lines) <= 100
-    book = tmp_path / "enterprise_1MW.alternatives.xlsx"
-    assert str(book) in ended.err
-    cells = [c for sheet in openpyxl.load_workbook(book) for row in sheet.iter_rows() for c in row]
-    texts = " ".join(str(cell.value) for cell in cells)
-    assert all(way.label in texts for each in of_enterprise().alternatives for way in each.ways)
 
 
 @pytest.mark.parametrize("within", ["0", "100 %", "2 kW", "lots"])
