@@ -142,20 +142,13 @@ def test_a_price_that_leaves_its_range_is_carried(here: Path) -> None:
     """A sweep may set a list price below what its book says is the least quote."""
     inputs = planner.load("small.yaml")
     item = next(item for item, price in inputs.prices.items() if price.list_usd > 10)
-    ranged = replace(
-        inputs,
-        prices=inputs.prices
-        | {
-            item: inputs.prices[item].model_copy(
-                update={"low_usd": inputs.prices[item].list_usd - 1.0}
-            )
-        },
-    )
+    price = inputs.prices[item]
+    price = price.model_copy(update={"low_usd": price.list_usd - 1.0})
+    ranged = replace(inputs, prices=inputs.prices | {item: price})
     asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").points[0].changes)
     again = inputs_from_text(inputs_to_text(asked)).prices[item]
-    assert (
-        again == asked.prices[item] and again.low_usd is not None and again.list_usd < again.low_usd
-    )
+    assert again == asked.prices[item]
+    assert again.low_usd is not None and again.list_usd < again.low_usd
 
 
 def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
@@ -227,11 +220,9 @@ def test_money_is_shown_in_the_currency_of_the_result(here: Path) -> None:
     euros = PROBLEM + f"currency: EUR\nexchange: {{EUR: {json.dumps(rate)}}}\n"
     (here / "euros.yaml").write_text(euros)
     dollars = planner.solve("small.yaml")
-    vary = {"site.facility_power": ["1 MW", "2 MW"]}
-    before = planner.sweep("small.yaml", vary, workers=1)
-    said = str(dollars), dollars._repr_html_(), str(before)
+    said = str(dollars), dollars._repr_html_()
     plan = planner.solve("euros.yaml")
-    assert (str(dollars), dollars._repr_html_(), str(before)) == said
+    assert (str(dollars), dollars._repr_html_()) == said
     assert "MUSD" in said[0]
     planner.load("small.yaml")
     assert "MEUR" in str(plan)
