@@ -119,7 +119,7 @@ def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
     """Limits that cannot hold together, while all but any one can; None where cut."""
     oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
     try:
-        return minimal(oracle, sorted(levers(inputs), key=_blame), ())
+        return minimal_conflict(oracle, sorted(levers(inputs), key=_blame), ())
     except UndecidedError:
         return None
 
@@ -222,7 +222,9 @@ def _conflicts(
     found: list[tuple[Lever, ...]] = []
     dropped: list[Lever] = []
     while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
-        one = minimal(oracle, [each for each in levers if each not in dropped], off(dropped))
+        one = minimal_conflict(
+            oracle, [each for each in levers if each not in dropped], off(dropped)
+        )
         found += [one] if one else []
         blamed = _given_up(one, free)
         if blamed is None:
@@ -231,12 +233,14 @@ def _conflicts(
     return found
 
 
-def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
-    """Levers of which no one can be left out of the conflict: a deletion filter, halves first.
+def minimal_conflict(
+    oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]
+) -> tuple[Lever, ...]:
+    """A minimal set of conflicting levers: a deletion filter, halves first.
 
     Args:
         oracle: of a problem that has no plan, with the changes ``made`` neither.
-        levers: those that may be part of it, those to blame last first.
+        levers: candidates, the ones to blame last first.
 
     Raises:
         UndecidedError: work or time ran out.

@@ -412,8 +412,8 @@ class Stores:
     usable_tb: Numbers
     bulk_tb: Numbers
 
-    def at(self, places: Places | Flags) -> Stores:
-        """Some of them."""
+    def take(self, places: Places | Flags) -> Stores:
+        """The storage at some places."""
         return Stores(*(getattr(self, each.name)[places] for each in fields(self)))
 
 

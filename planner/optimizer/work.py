@@ -84,12 +84,12 @@ class Uses:
     every: Places | None = None
     flow: Flow | None = None
 
-    def at(self, places: Places) -> Uses:
-        """Some of them; none with a given ``flow``."""
+    def take(self, places: Places) -> Uses:
+        """The operations at some places; of none with a given ``flow``."""
         tco_usd = None if self.tco_usd is None else self.tco_usd[places]
         spares, every = (None if e is None else e[places] for e in (self.spares, self.every))
         ports = None if self.ports is None else Ports(*(each[places] for each in self.ports))
-        some = self.team[places], self.systems[places], self.gpus[places], self.stores.at(places)
+        some = self.team[places], self.systems[places], self.gpus[places], self.stores.take(places)
         return Uses(*some, tco_usd, ports, spares, every)
 
 

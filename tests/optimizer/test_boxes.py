@@ -57,7 +57,7 @@ def drawn(space: Space, rng: np.random.Generator, count: int = 120) -> tuple[Box
     boxes = space.whole(np.zeros(1, dtype=np.int64))
     if not boxes.size:
         return boxes, boxes
-    boxes = boxes.at(rng.integers(0, boxes.size, count))
+    boxes = boxes.take(rng.integers(0, boxes.size, count))
     low, high = boxes.low, np.minimum(boxes.high, boxes.low + SIDE)
 
     def between(start: Any, end: Any) -> Any:
@@ -97,7 +97,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             assert (corner.goods <= top.goods[:, places] * (1 + NOISE)).all()
             for place in np.flatnonzero(~alone)[:3].tolist():
                 here = np.array([place])
-                run = as_team(Point(space, kept.at(here), corner.at(here), None))
+                run = as_team(Point(space, kept.take(here), corner.take(here), None))
                 if run is not None:
                     assert run.corner.score[0] <= top.score[places][place] + NOISE
     assert tested > 60
@@ -133,23 +133,6 @@ def test_the_end_of_work_is_the_bound_that_is_left() -> None:
         sign = 1.0 if case.maximise else -1.0
         assert sign * cut.bound >= sign * whole.best - NOISE
         assert sign * cut.best <= sign * whole.bound + NOISE
-
-
-def test_fewest_replicas_are_of_all_types_together() -> None:
-    """Of one system each of two types there are two replicas, which are asked for."""
-    request = Request(maximize="gpus")
-    request.items.append({**request.items[0], "id": "twin"})
-    request.prices["twin"] = request.prices["gpu"]
-    request.job |= {
-        "parameters": "1 B",
-        "parallelism": {"tensor": 8, "pipeline": 1, "min_replicas": 2},
-        "gpus": {"max_types": 2},
-    }
-    request.more["items"] = {"gpu": {"max": 1}, "twin": {"max": 1}}
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert plan.status == "optimal"
-    assert plan.jobs[0].gpus_used == 16
-    assert len(plan.jobs[0].gpu_types) == 2
 
 
 def test_ten_million_systems_may_be_bought() -> None:
