@@ -185,7 +185,7 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.characterize(), "nothing is given"),
         (lambda: planner.solve({"name": "x"}), "'site' is missing"),
         (lambda: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
-        (lambda: planner.example(["10MW"]), "no example named"),
+        (lambda: planner.example("10MV"), "no example named '10MV'; did you mean '10MW'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
