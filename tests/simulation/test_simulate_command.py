@@ -10,8 +10,6 @@ import pytest
 
 from planner.analysis.simulation import SimulationOptions, study
 from planner.report import exports
-from planner.report.screen import show
-from planner.report.views import checks
 from planner.schema.operation import LossBudget, Simulation
 from planner.schema.plan import Plan
 from tests.world.commands import ran
@@ -72,8 +70,6 @@ def test_other_intervals_are_ranked_and_their_limits_named(plan: Plan) -> None:
     best = found.intervals[found.best]
     assert best.low > 0
     assert best.factor < 0.6
-    screen = " ".join(show(checks.simulation(found), full=True).split())
-    assert "is better by" in screen
     own = next(each for each in found.intervals if each.factor == 1.0)
     assert (own.difference, own.low, own.high) == (0.0, 0.0, 0.0)
 
