@@ -16,7 +16,7 @@ from planner.optimizer.bill import bill as bill_of
 from planner.report.exports import bill
 from planner.schema.plan import Line, Plan
 from planner.verifier import faults, verify
-from tests.optimizer.cases import furnish, ports
+from tests.optimizer.cases import furnish
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import figure
@@ -77,8 +77,8 @@ def test_a_type_that_no_switch_fits_is_left_out() -> None:
     request = furnished()
     wrong = {
         "blind": None,
-        "fast": ports(4, 800),
-        "ether": ports(4, 400, protocol="ethernet"),
+        "fast": port(4, 800),
+        "ether": port(4, 400, protocol="ethernet"),
     }
     for name, given in wrong.items():
         request.items.append(gpu_system(name, 8, "10 kW"))

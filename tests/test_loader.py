@@ -16,82 +16,37 @@ from planner.loader import load
 from planner.loader.prices import load_prices
 from planner.schema import Identifier
 from planner.schema.problem import Problem
+from tests.world.files import FILES, changed
 
-PROBLEM = """\
-name: Hall
-site:
-  facility_power: 10 MW
-  pue: 1.25
-budget: {capex: 100 MUSD}
-catalogs: [own.yaml]
-prices: book.yaml
-storage:
-  delivered_fraction: {read: 0.8, write: 0.8}
-jobs:
-  - name: train
-    parameters: 70 B
-    checkpoint:
-      interval: {policy: optimal, min: 1 min, max: 4 h}
-    training: {mfu: 40 %, tokens: 15 T}
-objective: {maximize: useful_gpus}
-scenarios:
+PROBLEM = (
+    FILES["problem.yaml"]
+    + """\
   half:
-    site: {facility_power: 5 MW}
-    jobs.train.training.mfu: 30 %
+    site: {facility_power: 1 MW}
+    jobs.seventy.training.mfu: 30 %
   flat:
     site.pue: 1.1
     jobs: {0: {checkpoint: {interval: {policy: fixed, every: 30 min}}}}
 """
-CATALOG = """\
-catalog: Own
-sources:
-  sheet: {title: Data sheet}
-families:
-  - {id: fs, vendor: Acme, name: FS}
-items:
+)
+CATALOG = (
+    FILES["own.yaml"]
+    + """\
   - id: grand
     extends: child
     model: Grand
     provides:
       write: {value: 9 GB/s, source: sheet, confidence: high}
   - id: child
-    extends: box
+    extends: quick_store
     model: Child
     consumes:
       it_power: {value: 3 kW, source: sheet, confidence: low, note: measured}
     notes: ["A child"]
-  - id: box
-    vendor: Acme
-    model: Box
-    category: storage
-    family: fs
-    provides:
-      read: {value: 10 GB/s, source: sheet, confidence: high}
-      write: {value: 5 GB/s, source: sheet, confidence: high, note: sustained}
-      usable: {value: 100 TB, source: sheet, confidence: high}
-    consumes:
-      it_power: {value: 2 kW, source: sheet, confidence: high}
-      rack_units: {value: 2 RU, source: sheet, confidence: high}
-    notes: ["A box", "of steel"]
-  - id: gpu
-    vendor: Acme
-    model: GPU
-    category: gpu_system
-    provides:
-      gpus: {value: 8, source: sheet, confidence: high}
-    consumes:
-      it_power: {value: 10 kW, source: sheet, confidence: high}
 """
-BOOK = """\
-price_book: Book
-sources:
-  quote: {title: Quote}
-prices:
-  box: {list: 1000 USD, date: "2026", source: quote, confidence: low}
-  gpu: {list: 2000 USD, date: "2026", source: quote, confidence: low}
-discounts:
-  - {vendor: Acme, discount: 10 %}
-"""
+)
+BOOK = FILES["book.yaml"]
+BOTH = changed(PROBLEM, "  - own.yaml\n", "  - own.yaml\n  - other.yaml\n")
 
 Files = Callable[..., Path]
 
@@ -120,10 +75,10 @@ def error_of(path: Path, *settings: str, scenario: str | None = None) -> str:
 
 def test_a_scenario_is_laid_over_the_problem(files: Files) -> None:
     inputs = load(files(), scenario="half")
-    assert inputs.problem.site.facility_power_kw == 5000.0
+    assert inputs.problem.site.facility_power_kw == 1000.0
     assert inputs.problem.site.pue == 1.25  # what it does not name stays
     assert inputs.problem.job.training.mfu == pytest.approx(0.3)
-    assert inputs.problem.job.training.tokens == 15e12
+    assert inputs.problem.job.parameters == 70e9
     assert inputs.scenario == "half"
     flat = load(files(), scenario="flat").problem
     assert flat.site.pue == 1.1
@@ -140,14 +95,11 @@ def test_settings_come_last_and_in_their_order(files: Files) -> None:
 
 
 def test_settings_make_what_was_not_there(files: Files) -> None:
-    settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3")
-    settings += ("targets.min_useful_gpus=8",)
+    settings = ("site.weight_limit=90 t", "site.cooling.air_limit=9 MW", "items.slow_store.max=3")
     problem = load(files(), settings=settings).problem
-    assert problem.site.racks == 5
-    assert problem.site.rack is not None
-    assert problem.site.rack.height_ru == 48.0
-    assert problem.items["gpu"].max == 3
-    assert problem.targets.min_useful_gpus == 8
+    assert problem.site.weight_limit_kg == 90_000.0
+    assert problem.site.cooling.air_limit_kw == 9000.0
+    assert problem.items["slow_store"].max == 3
 
 
 def test_the_digest_follows_every_input(files: Files) -> None:
@@ -156,7 +108,7 @@ def test_the_digest_follows_every_input(files: Files) -> None:
         first.sha256,
         load(files(), scenario="half").sha256,
         load(files(), settings=("site.pue=1.25",)).sha256,
-        load(files(book=BOOK.replace("1000", "1001"))).sha256,
+        load(files(book=changed(BOOK, "300000", "300001"))).sha256,
         load(files(own=CATALOG + "# a comment\n")).sha256,
         load(files(problem=PROBLEM + "# a comment\n")).sha256,
     }
@@ -176,19 +128,17 @@ def test_where_a_limit_stands(files: Files) -> None:
         return None if place is None else place.rpartition("/")[2]
 
     assert line("site.facility_power") == "problem.yaml:3"
-    assert line("budget.capex") == "problem.yaml:5"
-    assert line("jobs.0.training.mfu") == "problem.yaml:15"
-    assert line("site.racks") is None
+    assert line("budget.capex") == "problem.yaml:8"
+    assert line("jobs.0.training.mfu") == "problem.yaml:30"
+    assert line("site.weight_limit") is None
     assert line("jobs.0.restore.max_time") is None
     scenario = load(path, scenario="half")
-    assert line("site.facility_power", scenario) == "problem.yaml:19"
-    assert line("jobs.0.training.mfu", scenario) == "problem.yaml:20"
-    for entry in ("0", "train"):
-        changed = load(
-            path, settings=("site.facility_power=9 MW", f"jobs.{entry}.training.mfu=20 %")
-        )
+    assert line("site.facility_power", scenario) == "problem.yaml:37"
+    assert line("jobs.0.training.mfu", scenario) == "problem.yaml:38"
+    for entry in ("0", "seventy"):
+        other = load(path, settings=("site.facility_power=9 MW", f"jobs.{entry}.training.mfu=20 %"))
         for dotted in ("site.facility_power", "jobs.0.training.mfu"):
-            place = changed.where(dotted)
+            place = other.where(dotted)
             assert place is not None, (dotted, entry)
             assert place.startswith("--set "), place
 
@@ -198,8 +148,8 @@ def test_where_a_limit_stands(files: Files) -> None:
 
 def test_extends_merges_groups_and_replaces_figures(files: Files) -> None:
     items = {item.id: item for item in load(files()).items}
-    grand, child, box = items["grand"], items["child"], items["box"]
-    assert (grand.vendor, grand.model, grand.family) == ("Acme", "Grand", "fs")
+    grand, child, box = items["grand"], items["child"], items["quick_store"]
+    assert (grand.vendor, grand.model, grand.family) == ("Quick", "Grand", "quick_fs")
     assert grand.provides.read == box.provides.read
     assert grand.provides.write is not None
     assert (grand.provides.write.value, grand.provides.write.note) == (9.0, None)
@@ -209,7 +159,7 @@ def test_extends_merges_groups_and_replaces_figures(files: Files) -> None:
     assert child.consumes.rack_units == box.consumes.rack_units
     assert grand.notes == child.notes == ("A child",)
     assert box.provides.write is not None
-    assert box.provides.write.value == 5.0  # the base is untouched
+    assert box.provides.write.value == 65.0  # the base is untouched
 
 
 def test_extended_items_keep_the_sources_of_their_base(files: Files) -> None:
@@ -224,11 +174,11 @@ items:
     provides:
       read: {value: 11 GB/s, source: own, confidence: high}
 """
-    inputs = load(files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[own.yaml, mine.yaml]")))
-    assert inputs.catalog_names == ("Own", "Mine")
+    inputs = load(files(other=mine, problem=BOTH))
+    assert inputs.catalog_names == ("Own hardware", "Mine")
     sources = inputs.item_sources["mine"]
     assert sources["own"].title == "My own measurement"
-    assert inputs.item_sources["grand"]["sheet"].title == "Data sheet"
+    assert inputs.item_sources["grand"]["sheet"].title == "Data sheet of 2026"
     assert "own" not in inputs.item_sources["grand"]
 
 
@@ -240,20 +190,16 @@ sources:
 items:
   - {id: mine, extends: grand, model: Mine}
 """
-    text = error_of(
-        files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[own.yaml, mine.yaml]"))
-    )
+    text = error_of(files(other=mine, problem=BOTH))
     assert "'sheet'" in text
-    assert "mine.yaml" in text
+    assert "other.yaml" in text
 
 
 def test_ids_are_unique_over_all_catalogs(files: Files) -> None:
-    again = CATALOG.replace("catalog: Own", "catalog: Again")
-    text = error_of(
-        files(again=again, problem=PROBLEM.replace("[own.yaml]", "[own.yaml, again.yaml]"))
-    )
+    again = CATALOG.replace("catalog: Own hardware", "catalog: Again")
+    text = error_of(files(other=again, problem=BOTH))
     assert "twice" in text
-    assert "again.yaml" in text
+    assert "other.yaml" in text
 
 
 # Price books.
@@ -263,9 +209,9 @@ price_book: Mine
 sources:
   mine: {title: My quote}
 prices:
-  box: {list: 900 USD, date: "2026-05", source: mine, confidence: high}
+  quick_store: {list: 900 USD, date: "2026-05", source: mine, confidence: high}
 discounts:
-  - {item: box, discount: 20 %}
+  - {item: quick_store, discount: 20 %}
 """
 
 
@@ -273,17 +219,21 @@ def test_later_books_override_earlier_ones_item_by_item(files: Files, tmp_path: 
     files(mine=MINE, more=MINE.replace("900", "800").replace("Mine", "More"))
     for order, expected, book in (
         (("book", "mine"), 900.0, "Mine"),
-        (("mine", "book"), 1000.0, "Book"),
+        (("mine", "book"), 200_000.0, "Own prices"),
         (("book", "mine", "more"), 800.0, "More"),
         (("book", "more", "mine"), 900.0, "Mine"),
     ):
         prices = load_prices([tmp_path / f"{name}.yaml" for name in order], {})
-        assert (prices.prices["box"].list_usd, prices.entries["box"].book) == (expected, book), (
-            order
+        assert (prices.prices["quick_store"].list_usd, prices.entries["quick_store"].book) == (
+            expected,
+            book,
+        ), order
+        assert (prices.prices["gpu_box"].list_usd, prices.entries["gpu_box"].book) == (
+            300_000.0,
+            "Own prices",
         )
-        assert (prices.prices["gpu"].list_usd, prices.entries["gpu"].book) == (2000.0, "Book")
     both = [tmp_path / "book.yaml", tmp_path / "mine.yaml"]
-    assert [d.discount for d in load_prices(both, {}).discounts] == [0.1, 0.2]
+    assert [d.discount for d in load_prices(both, {}).discounts] == [0.05, 0.2]
 
 
 SCHEMA = Problem.model_json_schema()

@@ -9,7 +9,6 @@ import pytest
 
 import planner
 from planner import shipped
-from planner.analysis.simulation import SimulationOptions, study
 from planner.loader.catalogs import load_catalogs
 from planner.schema.job import DEFAULT_LOST_TIME
 from planner.schema.plan import Plan
@@ -106,13 +105,6 @@ def test_the_causes_make_up_the_error(name: str) -> None:
     assert math.prod(truth.causes(run, rate)) == pytest.approx(row.predicted / row.published)
 
 
-def test_the_exponent_is_that_of_a_line_through_logarithms() -> None:
-    made = [truth.Rate("a", "fp8", gpus, 900 * gpus**-0.07, "mlperf_x") for gpus in (64, 512, 4096)]
-    made += [truth.Rate("b", "fp8", gpus, 100 * gpus**-0.07, "mlperf_x") for gpus in (8, 16)]
-    made += [truth.Rate("b", "fp8", 9, 1.0, "somebody")]
-    assert truth.exponent(made) == pytest.approx(0.07)
-
-
 # Lost time besides failures: known answers, its parts, and the same in every reckoning of it.
 
 
@@ -142,22 +134,3 @@ def test_it_is_on_unless_asked_off_and_within_the_published_range() -> None:
     usual = type(asked).model_validate({"name": "any", "parameters": "70 B"})
     assert usual.lost_share == DEFAULT_LOST_TIME
     assert LOST_TIME.low < DEFAULT_LOST_TIME < LOST_TIME.high
-
-
-def test_a_share_that_nobody_stated_is_named_with_its_worth() -> None:
-    usual = solved(MAIN, explain=False)
-    worth = (usual.jobs[0].useful_pflops or 0.0) / 0.95 * 0.05
-
-    (note,) = (text for text in usual.warnings if "lost time besides failures" in text)
-    assert f"{worth:,.0f} PFLOP/s" in note
-    assert not any("lost time besides" in text for text in solved(MAIN, SOME).warnings)
-
-
-def test_simulation_loses_it_too() -> None:
-    plan = solved(MAIN, SOME, explain=False)
-    found = study(plan, SimulationOptions(replications=40, intervals=False)).jobs[0]
-
-    assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
-    assert found.loss.other == pytest.approx(0.08 / 0.92 * found.goodput.mean, rel=1e-9)
-    lost = sum(found.loss.model_dump().values())
-    assert lost == pytest.approx(1.0 - found.goodput.mean, abs=1e-9)

@@ -129,26 +129,6 @@ def test_an_appliance_slower_at_its_largest_size() -> None:
     assert found.units == 3
 
 
-def test_checkpoint_of_the_main_example() -> None:
-    found = sized(MAIN, None)
-    assert found.checkpoint_gb == pytest.approx(1.008e12 * 13.69 / 1e9)
-    assert found.capacity_needed_tb == pytest.approx((60 + 11 * 13.79952) / 0.85)
-    assert found.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4416))
-    assert found.restore_gb_per_s == pytest.approx(13_799.52 / 300)
-
-
-def test_intervals_of_the_main_example() -> None:
-    found = sized(MAIN, None)
-    mode, mtti = found.modes[0], found.mtti_s
-    z = mode.rows[0].interval_s / mtti
-    assert z - 1 + math.exp(-z) == pytest.approx(5 / mtti, rel=1e-6)
-    assert [row.interval_s for row in mode.rows[1:]] == [600, 1800, 3600, 14_400]
-    for row in mode.rows:
-        assert row.write_demand_gb_per_s == pytest.approx(13_799.52 / (0.1 * row.interval_s))
-        assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4416)
-        assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
-
-
 @pytest.mark.parametrize("lost", [0.0, 0.08])
 def test_goodput_with_just_the_demanded_bandwidth(lost: float) -> None:
     found = sized(MAIN, None, f"jobs.0.lost_time={lost}")

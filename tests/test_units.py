@@ -122,26 +122,6 @@ def test_refused(value: object, dimension: Dimension, words: str) -> None:
     assert caught.value.fix  # what would be right is always said
 
 
-@pytest.mark.parametrize(
-    ("number", "dimension", "likely"),
-    [
-        ("400 Gb/s", units.BANDWIDTH, "'50 GB/s' if bits are meant"),
-        (405, units.PARAMETERS, "405 B"),
-        (1.008, units.PARAMETERS, "1.008 B"),
-        (70_000, units.PARAMETERS, "70000 M"),
-        (15, units.TOKENS, "15 T"),
-        (366, units.TOKENS, "366 B"),
-        (300_000, units.TOKENS, "300000 M"),
-    ],
-)
-def test_bare_count_proposes_the_likely_unit(
-    number: float | str, dimension: Dimension, likely: str
-) -> None:
-    with pytest.raises(QuantityError) as caught:
-        parse(number, dimension)
-    assert likely in caught.value.fix
-
-
 @given(st.floats(1e-6, 1e6).map(lambda x: float(f"{x:.12g}")))
 def test_what_is_written_is_what_is_read(number: float) -> None:
     assert parse(f"{number!r} kW", units.POWER) == number

@@ -25,8 +25,6 @@ from planner.sizing import checkpoint, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verifier import job, limits, recheck, unit_faults, verify
 from planner.verifier.fabric import Devices, compute_leaves
-from planner.verifier.physics import Times
-from planner.verifier.physics import goodput as goodput_of
 from tests.world.known_plans import KNOWN, everything
 from tests.world.solved import DENSE_HALL, solve, solved
 from tests.world.tampering import JOB, DataPath, disagreements, leaves, put, tampered
@@ -349,14 +347,6 @@ def test_a_preset_that_was_not_published_is_named() -> None:
             rule.nameplate_write_gb_per_s,
             rule.per_gpus,
         ) == tuple(ours)
-
-
-# Section 5 of docs/model.md, by renewal theory: a local restart begins a drain anew.
-def test_goodput_of_two_levels_has_the_known_value() -> None:
-    levels = {"every": 5, "far": 0.2, "near_drain_s": 10.0, "near_restart_s": 120.0}
-    times = Times(120, 1, 60, 600, 0, 3600, **levels)
-    assert goodput_of(times) == pytest.approx(0.898107, abs=1e-6)
-    assert goodput_of(Times(1800, 5, 50.5, 600, 0, 11123)) == pytest.approx(0.86652, abs=5e-6)
 
 
 def test_the_verifier_shares_no_code_with_what_it_judges() -> None:

@@ -12,7 +12,7 @@ from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from planner.schema.prices import Price, SupportMoney, SupportShare
+from planner.schema.prices import Price, SupportShare
 from tests.world.files import FILES, PROBLEM, changed
 from tests.world.solved import solve
 
@@ -174,16 +174,6 @@ def test_terms_that_are_not_stated_are_kept(tmp_path: Path) -> None:
     assert sources[price.source].title == "list of ours_0.yaml"
 
 
-def test_plan_names_the_terms_that_are_kept(tmp_path: Path) -> None:
-    path = laid(tmp_path, ", note: ours")
-    plan = solve(path, explain=False)
-    line = next(line for line in plan.lines if line.sku == "gpu_box")
-    assert line.support_share == 0.08
-    assert line.price is not None and line.price.note is not None
-    assert line.price.note.startswith("ours; support, subscription, lead time, ")
-    assert line.price.note.endswith("as in 'Own prices'")
-
-
 @pytest.mark.parametrize(
     ("entry", "usd_per_year"),
     [
@@ -203,16 +193,6 @@ def test_stated_support_takes_the_place_of_the_one_below(
     assert price.support_usd_per_year(price.list_usd) == pytest.approx(usd_per_year)
     assert price.lead_time == "12 weeks"
     assert solve(path, explain=False).status == "optimal"
-
-
-def test_terms_are_kept_over_several_books(tmp_path: Path) -> None:
-    inputs = loaded(tmp_path, ", support_per_year: 500 USD", ", lead_time: 2 weeks", "")
-    price = inputs.prices["gpu_box"]
-    assert price.support_per_year == SupportMoney.model_construct(usd=500.0)
-    assert (price.lead_time, price.stock) == ("2 weeks", 90)
-    assert "support, subscription, lead time" in str(price.note)
-    sources = inputs.price_sources["gpu_box"]
-    assert sources[price.source].title == "list of ours_2.yaml"
 
 
 def test_subscription_of_parts_below_is_kept(tmp_path: Path) -> None:

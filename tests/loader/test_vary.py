@@ -309,14 +309,6 @@ def test_a_bad_table_is_an_error_for_all(inputs: Inputs, text: str | bytes, mess
     assert message in error_of_vary(inputs, text)
 
 
-def test_files_that_cannot_be_read(inputs: Inputs) -> None:
-    with pytest.raises(InputError, match=r"gone\.csv: no such table of scenarios"):
-        of_table(inputs, Path("gone.csv"))
-    Path("folder").mkdir()
-    with pytest.raises(InputError, match="is a folder, not a file"):
-        of_table(inputs, Path("folder"))
-
-
 # Overrides in a file: --set @FILE.
 
 
@@ -344,13 +336,6 @@ def test_settings_apply_in_their_order(small: str, tmp_path: Path) -> None:
         assert load(Path(small), settings=both).problem.job.checkpoint.stall_s == stall
 
 
-def test_what_a_file_says_counts_as_input(small: str, tmp_path: Path) -> None:
-    """The same name with other contents is another input."""
-    one = load(Path(small), settings=(laid(tmp_path, "jobs.0.checkpoint.stall: 7 s\n"),))
-    two = load(Path(small), settings=(laid(tmp_path, "jobs.0.checkpoint.stall: 8 s\n"),))
-    assert one.overrides == two.overrides and one.sha256 != two.sha256
-
-
 def test_where_a_value_stands_is_told(small: str, tmp_path: Path) -> None:
     inputs = load(Path(small), settings=(laid(tmp_path, "# note\njobs.0.checkpoint.stall: 7 s\n"),))
     assert (inputs.where("jobs.0.checkpoint.stall") or "").endswith("measured.yaml:2")
@@ -370,11 +355,6 @@ def test_where_a_value_stands_is_told(small: str, tmp_path: Path) -> None:
 def test_wrong_files(small: str, tmp_path: Path, text: str, match: str) -> None:
     with pytest.raises(InputError, match=match):
         load(Path(small), settings=(laid(tmp_path, text),))
-
-
-def test_no_file(small: str) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.yaml"):
-        load(Path(small), settings=("@nowhere.yaml",))
 
 
 # A setting of version 0.1 that is gone is refused with the way to say it now.

@@ -3,62 +3,39 @@
 from __future__ import annotations
 
 from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request, price
+from tests.world.requests import Request, companion, group, port, price, switch
 
-SOURCED = {"source": "made_up", "confidence": "low"}
-
-
-def ports(count: int, speed: int, **more: object) -> Raw:
-    return {"count": count, "speed": f"{speed} Gb/s", **SOURCED, **more}
-
-
-def companion(name: str, category: str, *, draw: str = "", height: str = "", **more: object) -> Raw:
-    """Return a catalog entry of something that comes with the systems."""
-    takes = {"it_power": draw, "rack_units": height}
-    consumes = {key: figure(value) for key, value in takes.items() if value}
-    item = {"id": name, "vendor": "Net", "model": name, "category": category}
-    return item | {"consumes": consumes} | more
-
-
-def switch(name: str, protocol: str, *groups: Raw) -> Raw:
-    panel = {"protocol": protocol, "ports": list(groups), **SOURCED}
-    return companion(name, "switch", draw="1 kW", height="1 RU", switch=panel)
-
-
-def group(count: int, speed: int, link: Raw | None = None) -> Raw:
-    return {"count": count, "speed": f"{speed} Gb/s"} | ({"link": link} if link else {})
-
-
-FIBRE = {
-    "cable": "fibre",
-    "switch_end": {"item": "twin", "links": 2},
-    "system_end": {"item": "optic"},
-}
-THIN = {"cable": "thin"}
+FIBRE: Raw = {"switch_end": {"item": "twin", "links": 2}, "system_end": {"item": "optic"}}
+UPLINKS = {"count": 2, "speed": "100 Gb/s"}
 COOLING = {"cooling": figure("12 kW")}
+
+
+def takes(draw: str, **more: str) -> Raw:
+    return {"it_power": figure(draw), **{name: figure(value) for name, value in more.items()}}
 
 
 def furnish(request: Request) -> Request:
     """Let one of everything come with the systems of a request: 4 ports on rails, 2 to storage."""
     gpu, box = request.items[0], request.items[1]
     gpu["ports"] = {
-        "compute": ports(4, 400, rails=4), "storage": ports(2, 200), "in_band": ports(1, 100),
-        "out_of_band": ports(1, 1),
+        "compute": port(4, 400, rails=4), "storage": port(2, 200), "in_band": port(1, 100),
+        "out_of_band": port(1, 1),
     }  # fmt: skip
     gpu["consumes"]["liquid_share"] = figure(0.5)
-    box["ports"] = {"storage": ports(2, 100), "out_of_band": ports(1, 1)}
+    box["ports"] = {"storage": port(2, 100), "out_of_band": port(1, 1)}
     added = (
-        (switch("spider", "infiniband", group(8, 400, FIBRE)), "9000"),
-        (switch("edge", "ethernet", group(8, 200, FIBRE), group(16, 100, THIN)), "3000"),
-        (switch("tick", "ethernet", group(12, 1, THIN), group(2, 100)), "500"),
+        (switch("spider", [group(8, 400, "fibre", **FIBRE)], "infiniband"), "9000"),
+        (switch("edge", [group(8, 200, "fibre", **FIBRE), group(16, 100, "thin")]), "3000"),
+        (switch("tick", [group(12, 1, "thin"), UPLINKS]), "500"),
         (companion("fibre", "cable"), "20"),
         (companion("thin", "cable"), "5"),
-        (companion("twin", "transceiver", draw="0.02 kW"), "90"),
-        (companion("optic", "transceiver", draw="0.01 kW"), "60"),
+        (companion("twin", "transceiver", consumes=takes("0.02 kW")), "90"),
+        (companion("optic", "transceiver", consumes=takes("0.01 kW")), "60"),
         (companion("frame", "rack"), "2000"),
         (companion("strip", "pdu", provides={"feed": figure("12 kW")}), "800"),
-        (companion("pump", "cdu", draw="1 kW", height="4 RU", provides=COOLING), "7000"),
-        (companion("server", "management", draw="0.5 kW", height="2 RU"), "4000"),
+        (companion("pump", "cdu", consumes=takes("1 kW", rack_units="4 RU"), provides=COOLING),
+         "7000"),
+        (companion("server", "management", consumes=takes("0.5 kW", rack_units="2 RU")), "4000"),
         (companion("suite", "software", licence={"per": "gpu"}), "0"),
     )  # fmt: skip
     for item, usd in added:

@@ -9,21 +9,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from planner.case import Case, resolve
 from planner.case.figures import weights
 from planner.case.items import nameplate
-from planner.case.job import Mode, SpareUnit
-from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
+from planner.case.job import Mode
+from planner.case.model import AtLeast, Ceil, Companions, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.optimizer.bill import Bill, Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses, Work, modes_of, most_gpus
+from planner.sizing.goodput import waiting
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.world.random_cases import Case as Drawn
@@ -174,23 +173,14 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
     ((_, way),) = case.in_use(run.used, run.ways)
     unit, rate = way.spare_unit, run.failures_per_gpu_day
     if not repair.shrinks:
-        waits = repair.waiting(unit, run.spares, run.gpus, rate)
+        odds = run.gpus * repair.rack_odds(unit, rate) if unit.in_rack else 0.0
+        pooled = waiting(run.spares, repair.load(rate, run.gpus))
+        waits = odds / (1.0 + odds) if unit.in_rack else pooled
         return float(goodput(replace(times, waits=waits)))
     each, units = unit.holding_gpus / way.step_gpus, unit.in_use(run.gpus) + run.spares
-    running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
-    states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
+    running = replicas_running(units, each, (way.min_replicas, run.gpus // way.step_gpus))
+    states = States.balanced(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
-
-
-def test_spare_trays_stand_by_in_part_of_a_system() -> None:
-    case = resolve(inputs_of(repaired_case(1, wide=False)))
-    assert case.job.repair is not None
-    job = replace(case.job, repair=case.job.repair._replace(spares=5, shrinks=False))
-    trays = SpareUnit(gpus=4, per_system=18, usable_gpus=72, in_rack=False)
-    way = replace(case.ways[0], spare_unit=trays, usable_gpus=72, step_gpus=8)
-    systems = np.arange(40)
-    left = np.minimum(72 * systems, 4 * np.maximum(0, 18 * systems - 5)) // 8 * 8
-    assert most_gpus(job, way, systems).tolist() == left.tolist()
 
 
 def expect_the_best_of_all(
@@ -225,7 +215,7 @@ def expect_the_best_of_all(
         steps = operation.step[way]
         gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
         each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
-        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
+        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.take(each))
         worth = np.array(operation.worth(use))
         for place, step in enumerate(steps):
             scores, patient, waited = worth[:, each == place]
@@ -276,43 +266,7 @@ def test_the_best_use_is_found_where_fewer_gpus_do_more(ingest: float) -> None:
     assert len(served) < len(steps)
 
 
-# Counts that follow: sizes as ramps, upper bounds, and the model against plain numbers.
-
-
-outputs = st.tuples(st.integers(0, 9), st.integers(-5, 40))
-gaps = st.lists(st.tuples(st.integers(1, 4), outputs), max_size=12)
-straight = st.tuples(st.integers(1, 5), st.integers(0, 4), outputs)
-
-
-@st.composite
-def sized(draw: st.DrawFn) -> tuple[Size, ...]:
-    """Return sizes of rising capacity, some of them in equal steps."""
-    capacity, sizes = 0, list[Size]()
-    for _ in range(draw(st.integers(1, 4))):
-        stride, repeats, slope = draw(straight)
-        start = draw(outputs)
-        for index in range(repeats + 1):
-            capacity += stride
-            sizes.append(
-                Size(capacity, tuple(a + b * index for a, b in zip(start, slope, strict=True)))
-            )
-        for gap, after in draw(gaps):
-            capacity += gap
-            sizes.append(Size(capacity, after))
-    return tuple(sizes)
-
-
-@given(sized())
-def test_runs_reproduce_every_size(sizes: tuple[Size, ...]) -> None:
-    steps = Steps("fabric", ((1.0, "x"),), sizes, ("a", "b"))
-    low, rebuilt = 0, list[Size]()
-    for ramp in steps.ramps:
-        for v in range(ramp.steps + 1):
-            assert ramp.low + v * ramp.stride == low
-            low = ramp.high + v * ramp.stride
-            pairs = zip(ramp.outputs, ramp.slopes, strict=True)
-            rebuilt.append(Size(low, tuple(output + v * slope for output, slope in pairs)))
-    assert tuple(rebuilt) == sizes
+# Counts that follow.
 
 
 def test_owned_parts_of_what_is_not_built_stay_in_sums() -> None:

@@ -14,8 +14,8 @@ from planner import shipped
 from planner.case import Case, resolve
 from planner.errors import InputError, SolverError, VerificationError
 from planner.loader import load
-from planner.optimizer import proof, solvers
-from planner.optimizer.objective import natural, team_of, without_dominated, without_idle_bursts
+from planner.optimizer import solvers
+from planner.optimizer.objective import natural, without_dominated, without_idle_bursts
 from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.proof import Proof, prove, prove_again
 from planner.optimizer.solvers import Solved
@@ -270,14 +270,3 @@ def holds_everywhere(useful: UsefulWork, random: Random) -> int:
             assert tangent.of(other) >= value * (1.0 - 1e-7), (useful.team, at, other)
             tried += 1
     return tried
-
-
-def test_work_of_a_plan_is_that_of_the_program() -> None:
-    for name in WITH_A_PLAN:
-        case, answer = searched(name)
-        run = answer.operation
-        assert run is not None
-        useful = UsefulWork(case, team_of(case, run))
-        if case.job.repair is None or not case.job.repair.shrinks:
-            at = proof.point_of(case, run)
-            assert useful.value(at, "gpus") == pytest.approx(run.useful_gpus, rel=1e-9)

@@ -6,12 +6,9 @@ import copy
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from planner.errors import PlannerError
 from planner.schema.plan import Plan
-from planner.sizing.placement import Box, Space, rack_use
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
@@ -89,37 +86,3 @@ def test_scarce_racks_against_enumeration(seed: int) -> None:
     plan = solve(inputs_of(case), explain=False)
     assert not disagreements(case, plan, truth)
     assert all(group.devices for group in plan.racks)
-
-
-# How items use racks, by hand and against a placement that is tried out.
-
-
-def device(rack_units: float, it_power_kw: float, weight_kg: float | None = None) -> Box:
-    return Box("device", rack_units, it_power_kw, weight_kg)
-
-
-halves = st.integers(1, 60).map(lambda n: n / 2)
-devices = st.tuples(st.builds(device, halves, halves, halves), st.integers(1, 6))
-sizes = st.integers(20, 60)
-
-
-@given(st.lists(devices, min_size=1, max_size=4), sizes, sizes, sizes)
-def test_racks_hold_what_they_are_said_to_hold(
-    parts: list[tuple[Box, int]], height_ru: int, power_kw: int, weight_kg: int
-) -> None:
-    limits = (height_ru, power_kw, weight_kg)
-    use = rack_use(parts, Space(*limits))
-    sides = [(box.rack_units, box.it_power_kw, box.weight_kg or 0.0) for box, _ in parts]
-    if use is None:
-        assert any(x > limit for side in sides for x, limit in zip(side, limits, strict=True))
-        return
-    counts = [count for _, count in parts]
-    whole = [sum(s[n] * count for s, count in zip(sides, counts, strict=True)) for n in range(3)]
-    if use.racks_each == 1:
-        pairs = list(zip(whole, limits, strict=True))
-        assert all(use.per_rack * x <= limit for x, limit in pairs)
-        assert any((use.per_rack + 1) * x > limit for x, limit in pairs)
-    else:
-        assert any(x > limit for x, limit in zip(whole, limits, strict=True))
-        assert all(use.racks_each * limit >= x for x, limit in zip(whole, limits, strict=True))
-        assert use.racks_each <= sum(counts)

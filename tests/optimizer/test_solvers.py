@@ -46,13 +46,6 @@ def test_infeasible_and_unbounded_are_two_things(solver: SolverName) -> None:
     assert solve(endless, solver).status == "infeasible"
 
 
-@either
-def test_an_empty_range_of_a_variable_is_infeasible(solver: SolverName) -> None:
-    problem = small()
-    problem.variables()[0].lowBound, problem.variables()[0].upBound = 3.0, 2.0
-    assert solve(problem, solver).status == "infeasible"
-
-
 def split_market() -> Any:
     """Return a small problem that takes long: five sums of forty whole numbers must come out."""
     problem = pulp.LpProblem("market", pulp.LpMinimize)

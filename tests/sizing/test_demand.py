@@ -7,14 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing.checkpoint import (
-    BYTES_PER_PARAMETER,
     FanOut,
     appliances_needed,
     capacity_tb,
     checkpoint_gb,
     fan_out_terms,
     write_demand_gb_per_s,
-    write_volume_tb_per_day,
 )
 
 SELENE_CHECKPOINT_GB = 13_800.0
@@ -39,10 +37,6 @@ def test_bloom_archive() -> None:
     assert kept_tb * 1e9 / 2**30 == pytest.approx(27, rel=0.03)
 
 
-def test_write_volume_of_a_trillion_parameters_every_half_hour() -> None:
-    assert write_volume_tb_per_day(SELENE_CHECKPOINT_GB, 1_800) == pytest.approx(662.4)
-
-
 @given(st.floats(0, 1e6, allow_subnormal=False), st.floats(1e-1, 1e4))
 def test_appliances_are_enough_and_none_is_spare(demand: float, per_appliance: float) -> None:
     count = appliances_needed(demand, per_appliance)
@@ -51,9 +45,6 @@ def test_appliances_are_enough_and_none_is_spare(demand: float, per_appliance: f
 
 
 # Checkpoint sizes and restore fan-outs against published figures.
-
-
-SELENE_WRITE_GB_PER_S = 273.0
 
 
 @pytest.mark.parametrize(
@@ -80,25 +71,6 @@ def test_published_checkpoint_sizes(
     model: str, parameters: float, bytes_per_parameter: float, expected_gb: float
 ) -> None:
     assert checkpoint_gb(parameters, bytes_per_parameter) == pytest.approx(expected_gb, rel=2e-3)
-
-
-def test_bytes_per_parameter_presets() -> None:
-    values = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
-    assert values == {
-        "mixed_adam": 14,
-        "fp32_adam": 12,
-        "bf16_moments": 10,
-        "weights_only": 2,
-        "megatron_1t": 13.8,
-    }
-    assert all(preset.source and preset.meaning for preset in BYTES_PER_PARAMETER.values())
-
-
-def test_t6_every_replica_reads_at_write_parity() -> None:
-    once, per_gpu = fan_out_terms("every_replica", 14, 512)
-    fan_out = once + per_gpu * 3072
-    assert fan_out == pytest.approx(6)
-    assert fan_out * SELENE_WRITE_GB_PER_S == pytest.approx(1_638)
 
 
 @given(st.floats(2, 18), st.integers(1, 10_000))

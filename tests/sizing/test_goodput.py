@@ -14,14 +14,11 @@ from planner.sizing.goodput import (
     FAILURES_PER_GPU_DAY,
     Levels,
     best_interval_s,
-    derived_stall_s,
     exact_period_s,
     goodput,
     goodput_loss,
-    local_part_gb,
     longest_swap_per_mtti,
     most_spares,
-    mtti_s,
     remote_share,
     repair_load,
     waiting,
@@ -48,22 +45,6 @@ def test_goodput_table(i: float, s: float, d: float, r: float, m: float, exact: 
     assert goodput(i, s, d, r, m) == pytest.approx(exact, abs=6e-6)
 
 
-@given(st.floats(-6, -3).map(lambda exponent: 10.0**exponent))
-def test_frequent_saves_lose_half_an_interval_per_failure(z: float) -> None:
-    loss = goodput_loss(Levels(z, 0, 0, 0, 0, 1.0))
-    # 1 - z/(exp(z) - 1) = z/2 - z**2/12 + O(z**4)
-    assert loss["rework"] == pytest.approx(z / 2 - z**2 / 12, abs=1e-14, rel=1e-9)
-
-
-@given(st.floats(0, 1), st.floats(1, 60), st.floats(1, 600))
-def test_slowdown_while_draining_acts_as_a_longer_stall(
-    slowdown: float, stall: float, drain: float
-) -> None:
-    slowed = goodput(1_800, stall, drain, 600, 11_123, drain_slowdown=slowdown)
-    stalled = goodput(1_800, stall + slowdown * drain, drain, 600, 11_123)
-    assert slowed == pytest.approx(stalled, rel=1e-12)
-
-
 @given(mttis, ratios, shares, ratios, ratios, ratios, st.floats(0, 1))
 def test_losses_add_up_to_what_is_lost(
     mtti: float,
@@ -81,24 +62,6 @@ def test_losses_add_up_to_what_is_lost(
     kept = goodput(interval, stall, drain_time, (restart + restore) * mtti, mtti, slowdown)
     assert sum(loss.values()) == pytest.approx(1 - kept, abs=1e-12)
     assert all(0 <= part <= 1 for part in loss.values())
-
-
-def test_a_stall_as_long_as_the_interval_loses_everything() -> None:
-    loss = goodput_loss(Levels(60, 60, 10, 600, 14, 3_600))
-    assert (loss["stall"], sum(loss.values())) == (1.0, 1.0)
-
-
-@given(st.floats(0.1, 600), st.floats(600, 1e6), st.floats(0, 300), st.floats(0, 3_600))
-def test_best_interval_beats_its_neighbours(
-    stall: float, mtti: float, drain: float, restart: float
-) -> None:
-    best = best_interval_s(stall, mtti, 1e-3, 1e9)
-
-    def at(factor: float) -> float:
-        return goodput(best * factor, stall, drain, restart, mtti)
-
-    assert at(1.0) > at(1.01)
-    assert at(1.0) > at(0.99)
 
 
 @given(st.floats(0.1, 60), st.floats(600, 1e6), st.floats(60, 7_200), st.floats(1, 20))
@@ -172,36 +135,7 @@ def test_what_needs_the_remote_level() -> None:
         remote_share({"software": 1.0}, {"gpu": "no"}, 1)
 
 
-def test_stall_and_local_part_follow_from_the_state_of_one_gpu() -> None:
-    assert derived_stall_s(0.5, 13_800, 3072, 25) == pytest.approx(0.5 + 13_800 / 3072 / 25)
-    assert local_part_gb(13_800, 2, 8, 3072) == pytest.approx(2 * 13_800 / 384)
-
-
 # Interruption rates and checkpoint intervals against published and derived tables.
-
-
-@pytest.mark.parametrize(
-    ("preset", "gpus", "expected_h"),
-    [
-        ("llama3", 1_024, 49.5),
-        ("llama3", 16_384, 3.09),
-        ("rsc1", 1_024, 28.8),
-        ("rsc1", 16_384, 1.80),
-        ("rsc1", 131_072, 0.225),
-        ("rsc1", 100_000, 17.7 / 60),
-        ("rsc2", 1_024, 80),
-        ("rsc2", 16_384, 5.0),
-        ("shared_research", 1_024, 7.9),
-        ("shared_research", 16_384, 0.49),
-        ("mlcommons", 1_024, 48.8),
-        ("mlcommons", 16_384, 3.05),
-        ("mlcommons", 100_000, 0.5),
-        ("mlcommons", 1_000_000, 3 / 60),
-    ],
-)
-def test_published_times_to_interruption(preset: str, gpus: int, expected_h: float) -> None:
-    actual_h = mtti_s(FAILURES_PER_GPU_DAY[preset].value, gpus) / 3600
-    assert actual_h == pytest.approx(expected_h, rel=8e-3)
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,13 @@ def port(count: int, speed: int, **more: object) -> Raw:
     return {"count": count, "speed": f"{speed} Gb/s", **SOURCED, **more}
 
 
-def switch(name: str, groups: list[Raw]) -> Raw:
-    panel = {"protocol": "ethernet", "ports": groups, **SOURCED}
+def switch(name: str, groups: list[Raw], protocol: str = "ethernet") -> Raw:
+    panel = {"protocol": protocol, "ports": groups, **SOURCED}
     return companion(name, "switch", "1 kW", switch=panel)
 
 
-def group(count: int, speed: int, cable: str | None = "cable") -> Raw:
-    link = {} if cable is None else {"link": {"cable": cable}}
-    return {"count": count, "speed": f"{speed} Gb/s", **link}
+def group(count: int, speed: int, cable: str = "cable", **ends: Raw) -> Raw:
+    return {"count": count, "speed": f"{speed} Gb/s", "link": {"cable": cable, **ends}}
 
 
 class Bill(Request):
