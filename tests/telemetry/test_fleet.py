@@ -13,6 +13,7 @@ import pytest
 
 from planner.analysis.fleet import ListedJob, match_jobs, read_jobs, study_fleet
 from planner.errors import InputError
+from planner.report.views import telemetry as fleet_text
 from planner.schema.telemetry import FleetStudy, JobFound, Measured
 from planner.telemetry import characterize
 
@@ -131,6 +132,8 @@ def test_the_three_findings_are_those_of_the_truth(study: FleetStudy) -> None:
         trend = getattr(study, name)
         assert trend.exponent.value == pytest.approx(exponent, abs=0.02), name
         assert trend.jobs == 40
+        told = "independent" if name == "per_gpu" else "decreases"
+        assert fleet_text.trend_text(trend).startswith(f"{told}: exponent"), name
 
 
 def test_the_demand_law_is_that_of_the_truth(study: FleetStudy) -> None:
