@@ -134,6 +134,7 @@ def test_rows_of_rules_are_plans_of_their_own() -> None:
     table = rules_table(inputs, base, api.Options())
     rows = {row.name: row for row in table.rows}
     assert [row.name for row in table.rows if row.own] == ["medium"]
+    assert table.overrides == ("storage.rule=medium",)
     assert table.rows[0].settings == ("storage.rule=demand",)
     assert rows["sync"].settings == ("storage.rule=demand", "jobs.0.checkpoint.mode=sync")
     medium, high = rows["medium"].plan, rows["high"]

@@ -333,9 +333,11 @@ def test_reason_of_an_unread_line(tmp_path: Path) -> None:
              if "not understood" in each]  # fmt: skip
     assert "is no quantity" in " ".join(found)
     text = f"{HEAD}{COLUMNS},DGX B200, 8 GPUs,4,450000,1800000\n,DGX H200,,,300000\n"
+    text += ",Spacer,8,12000,69000\n"
     findings = " ".join(quoted(tmp_path / "q.csv", text).findings)
     assert "more cells than the header" in findings
     assert "no quantity" in findings
+    assert "8 x 12,000.00 is 96,000.00, and 69,000.00 stands there" in findings
 
 
 def test_file_longer_than_is_read_is_refused(tmp_path: Path) -> None:
