@@ -34,8 +34,9 @@ from planner.case.model import (
     Sum,
 )
 from planner.figures import IT_POWER
-from planner.inputs import NOTHING_ASKED, Inputs, refusal
+from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
 from planner.schema.catalog import Item
+from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
@@ -146,7 +147,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
         builder.quantities.append(builder.shared)
         builder.racks.append((1.0, builder.shared.name))
-        _furnish(builder, builder.shared.name, space.power_kw or 0.0)
+        _furnish(builder, builder.shared.name, _shared_load_kw(builder, space))
 
 
 def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
@@ -165,6 +166,19 @@ def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
     builder.need(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
     builder.pdus_per_rack[racks] = each
     return each
+
+
+def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
+    """The most that a shared rack draws, kW: its power, or its height at the densest."""
+    inputs = builder.inputs
+    names = {name for _, name, _ in named_items(inputs)} | set(inputs.problem.extras)
+    clusters = [family.cluster for family in inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
+    kinds = [builder.items[name] for name in names]
+    boxes = [figures.box(item, inputs) for item in kinds if item.consumes.racks is None]
+    densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
+    most = space.height_ru * max(densities, default=0.0)
+    return most if space.power_kw is None else min(most, space.power_kw)
 
 
 # Extras, clusters, CDUs, software, services.

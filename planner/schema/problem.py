@@ -56,11 +56,6 @@ class Rack(Model):
     pdu: Pdu | None = None
     whole_rack_power_kw: Power | None = Field(default=None, alias="whole_rack_power")
 
-    @model_validator(mode="after")
-    def _powered(self) -> Self:
-        refuse((self.pdu and self.power_kw is None, "give the power of a rack with PDUs"))
-        return self
-
     @property
     def whole_rack_limit_kw(self) -> float | None:
         """Power limit of a product that is a rack; by default that of any rack."""

@@ -161,8 +161,23 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
     if rack is None or not sharing:
         return Room(tuple(sets), not sharing)
     racks = shared_racks(basis, counts, rack) if stated is None else stated
-    sets.append(RackSet(None, racks, False, pdus_of(basis, float(rack[1]))))
+    sets.append(RackSet(None, racks, False, pdus_of(basis, _densest_kw(basis, rack))))
     return Room(tuple(sets), all(held(rack * (1 + RELATIVE), load) for load in sharing))
+
+
+def _densest_kw(basis: Basis, rack: Load) -> float:
+    """Most that a shared rack can draw: its height full of the densest device."""
+    problem, network = basis.problem, basis.problem.network
+    names = {*problem.extras, problem.site.cooling.cdu}
+    names |= set(network.compute.switches) if network.compute else set()
+    others = network.storage, network.in_band, network.out_of_band
+    names |= {each.switch for each in others if each is not None}
+    clusters = [family.cluster for family in basis.inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
+    items = [basis.items[sku] for sku in names if sku]
+    loads = [load_of(basis, item) for item in items if item.consumes.racks is None]
+    most = max((kw / height_ru * rack[0] for height_ru, kw, _ in loads if height_ru), default=0.0)
+    return float(min(most, rack[1]))
 
 
 def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Load) -> int:

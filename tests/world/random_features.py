@@ -117,7 +117,6 @@ def _racks(draft: Draft) -> None:
         site["rack_classes"] = _classes(random, max(draws))
     if "power" in rack and random.random() < 0.3:
         rack["whole_rack_power"] = text(max(draws) * random.uniform(1.02, 2), "kW")
-    rack.update({"power": text(1.5 * max(draws), "kW")} | rack if "pdu" in rack else {})
     _widen(draft)
 
 
