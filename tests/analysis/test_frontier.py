@@ -190,8 +190,6 @@ def test_the_knee_of_a_curve_made_by_hand() -> None:
     # On a plain scale all but the last lie at the left end, so height alone decides.
     assert knee(xs, ys, logarithmic=False) == 3
     assert knee([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], logarithmic=False) is None
-    assert knee([1.0, 2.0], [0.0, 1.0], logarithmic=True) is None
     assert knee([1.0, 2.0, 3.0], [5.0, 5.0, 5.0], logarithmic=False) is None
-    assert knee([0.0, 2.0, 3.0], [0.0, 4.0, 5.0], logarithmic=True) is None
     # A curve that sags below its chord has no knee.
     assert knee([0.0, 1.0, 2.0], [0.0, 0.2, 2.0], logarithmic=False) is None

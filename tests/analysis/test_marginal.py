@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from planner.levers import Lever, levers
 from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.schema.analysis import Explanation, Marginal, Moved, Without
+from planner.schema.analysis import Marginal, Moved
 from tests.infeasible.plant import drawn
 from tests.levers.test_levers import read
 from tests.oracle.enumerate import best
@@ -113,41 +112,22 @@ LEVERS = PROBLEM.replace(
 ).replace("facility_power: 2 MW", "facility_power: 0.3 MW")
 
 
-def loaded(folder: Path, text: str) -> Inputs:
+def test_value_of_a_lever_is_the_loss_without_it(tmp_path: Path) -> None:
+    """A tenth of the rate for a third of the power pays where power is short, and spares do."""
     catalog = CATALOG.replace("    model: Box 8\n", "    model: Box 8\n" + CURVE, 1)
     catalog = catalog.replace("    gpu:\n", f"    gpu:\n{TDP}", 1)
-    for name, content in {**FILES, "own.yaml": catalog, "problem.yaml": text}.items():
-        (folder / name).write_text(content, encoding="utf-8")
-    return load(folder / "problem.yaml")
-
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, Explanation]:
-    inputs = loaded(tmp_path_factory.mktemp("levers"), LEVERS)
-    return inputs, explain(inputs, api.Options())
-
-
-def alone(inputs: Inputs) -> float:
-    """Return the most useful work of a problem, solved by itself."""
-    case = resolve(inputs)
-    value = optimise(case, ties=False).value
-    assert value is not None
-    return natural(case.objective, value)
-
-
-def row(found: Explanation, label: str) -> Without:
-    return next(each for each in found.without if each.label == label)
-
-
-def test_each_row_is_the_best_plan_of_the_problem_it_sets(
-    found: tuple[Inputs, Explanation],
-) -> None:
-    inputs, explanation = found
-    free: dict[str, Any] = {"100 %": 1.0}
+    for name, content in {**FILES, "own.yaml": catalog, "problem.yaml": LEVERS}.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    inputs = load(tmp_path / "problem.yaml")
+    explanation = explain(inputs, api.Options())
     assert len(explanation.without) >= 3
     for each in explanation.without:
         path, text = each.setting.split("=")
-        value = free[text] if text in free else int(text)
-        assert each.value == pytest.approx(alone(changed(inputs, path, value)), rel=5e-6)
+        case = resolve(changed(inputs, path, 1.0 if text == "100 %" else int(text)))
+        best = optimise(case, ties=False).value
+        assert best is not None and each.value is not None and each.change is not None
+        assert each.value == pytest.approx(natural(case.objective, best), rel=5e-6)
         assert each.change == pytest.approx(each.value - (explanation.value or 0.0), abs=1e-9)
         assert each.change <= 5e-6 * each.value
+        if each.label in ("GPUs at full power", "no spares"):
+            assert each.change < -1.0

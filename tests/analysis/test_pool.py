@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import random
 import signal
 import socket
@@ -107,23 +106,12 @@ def refused(task: int) -> int:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize(
-    ("number", "kind", "said"),
-    [
-        (7, InputError, "no seven; give another [seven]"),
-        (8, VerificationError, "the plan failed verification: eight"),
-    ],
-)
-def test_an_expected_failure_comes_back_as_it_was(
-    jobs: int, number: int, kind: type[PlannerError], said: str
-) -> None:
-    with pytest.raises(kind) as caught:
-        all_results(refused, {n: n for n in (1, 2, number)}, jobs=jobs, alone_s=0.0)
-    assert str(caught.value) == said
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert type(again) is kind and str(again) == said
-    if isinstance(again, InputError):
-        assert again.findings[0].code == "seven"
+def test_an_expected_failure_comes_back_as_it_was(jobs: int) -> None:
+    with pytest.raises(InputError) as caught:
+        all_results(refused, {n: n for n in (1, 2, 7)}, jobs=jobs, alone_s=0.0)
+    assert caught.value.findings == (Finding("seven", "no seven", fix="give another"),)
+    with pytest.raises(VerificationError, match="the plan failed verification: eight"):
+        all_results(refused, {n: n for n in (1, 2, 8)}, jobs=jobs, alone_s=0.0)
 
 
 def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> None:

@@ -27,8 +27,7 @@ from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
-from planner.plan.hall import rack_groups
-from planner.schema.plan import Plan, RackGroup
+from planner.schema.plan import Plan
 from planner.verifier import confirms, verify
 from tests.optimizer.cases import everything_limited
 from tests.world.random_cases import Case, inputs_of, random_case
@@ -213,42 +212,22 @@ def test_a_wrong_figure_is_not_confirmed(part: str) -> None:
             assert not confirms(inputs, put(plan, (*place, name), other(value))), name
 
 
-def two_sizes(racks: int) -> Inputs:
-    """Return a request for the cheapest plan with two devices of 0.4 and four of 0.3 of a rack.
-
-    First-fit begins 4 + 4 and 3 + 3 + 3 of 10 and takes three racks; twice 4 + 3 + 3 is two.
-    """
+def test_racks_that_first_fit_does_not_reach_are_drawn() -> None:
+    """Two devices of 0.4 and four of 0.3 of a rack: first-fit begins 4 + 4 and 3 + 3 + 3 of 10 and
+    takes three racks; twice 4 + 3 + 3 is two."""
     request = Bill(minimize="cost")
     request.more["items"] = {"gpu": {"fixed": 2}}
-    request.site |= {"it_power": "100 kW", "rack": {"height": "200 RU"}, "racks": 2 + racks}
+    request.site |= {"it_power": "100 kW", "rack": {"height": "200 RU"}, "racks": 4}
     request.site["rack_classes"] = {"network": {"height": "10 RU"}}
     for name, height, count in (("large", 4, 2), ("small", 3, 4)):
         item = companion(name, "management", "0.1 kW")
         item["consumes"]["rack_units"] = figure(f"{height} RU")
         request.add(item, "10")
         request.more.setdefault("extras", {})[name] = {"count": count}
-    return inputs_of(request.case())
-
-
-def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs, drawn = two_sizes(2), list[tuple[RackGroup, ...]]()
-
-    def recorded(*given: Any) -> tuple[RackGroup, ...]:
-        drawn.append(rack_groups(*given))
-        return drawn[-1]
-
-    monkeypatch.setattr(solving, "rack_groups", recorded)
-    figures = best(inputs, drawn=False)
-    assert not confirms(inputs, figures)
+    inputs = inputs_of(request.case())
+    assert not confirms(inputs, best(inputs, drawn=False))
     (row,) = rows_of(inputs, [Scenario(0, ())], Options(gap=GAP))
-    assert (row["status"], row["racks"], len(drawn)) == ("optimal", 4, 1)
-    placed = figures.model_copy(update={"racks": drawn.pop()})
-    assert confirms(inputs, placed)
-    for group in placed.racks:
-        fewer = tuple(each for each in placed.racks if each is not group)
-        assert not confirms(inputs, placed.model_copy(update={"racks": fewer}))
-    rows_of(load(shipped.problem_files()["10MW"]), [Scenario(0, ())], Options(gap=GAP))
-    assert not drawn
+    assert (row["status"], row["racks"]) == ("optimal", 4)
 
 
 def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

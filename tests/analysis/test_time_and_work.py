@@ -94,6 +94,18 @@ def test_a_choice_among_equals_that_is_cut_short_is_told(
 # The best plan of a problem has one value, whichever command states it.
 
 
+def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    options = Options(time_limit_s=40.0).started()
+    now[0] = 110.0
+    assert options.started().deadline == options.effort.deadline == 140.0
+    assert options.turn(3).deadline == 120.0
+    assert options.searching(0.95).deadline == pytest.approx(138.5)
+    assert options.searching(0.5).deadline == options.part(0.5).deadline == 125.0
+    assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it
+
+
 # What is asked again in one process, after changes, is what a first question would be told.
 
 

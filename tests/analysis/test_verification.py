@@ -255,7 +255,6 @@ def changed(opened: PlanFile, where: Where, value: Any) -> PlanFile:
 ASSEMBLED: list[tuple[Where, Any]] = [
     (("assumptions", 0, "value"), "1 %"),
     (("assumptions",), []),
-    (("warnings",), []),
     (("warnings", 3), "all prices are quotes"),
     (("not_counted",), []),
     (("not_considered",), {}),
@@ -265,7 +264,6 @@ ASSEMBLED: list[tuple[Where, Any]] = [
 ]
 SEARCHED: list[tuple[Where, Any]] = [
     (("objective", "best_capex_usd"), 9e9),
-    (("objective", "best_capex_usd"), None),
     (("provenance", "iterations"), 1),
     (("storage_options", "options", 0, "beside_usd"), 1.0),
 ]

@@ -32,42 +32,27 @@ _PRICE = """\
     confidence: low
 """
 
-_SERVICE = """\
-  - {id: setup, vendor: generic, model: Setup on site, category: service, service: {per: order}}
-"""
-_SERVICE_PRICE = """\
-  setup: {list: 5000 USD, date: "2026-01", source: quote, confidence: low}
-"""
-
 HEAD = ("Line", "Part Number", "Description", "Qty", "Unit Price", "Ext. Price")
 
 
-def write_problem(
-    folder: Path, changes: Mapping[str, str] | None = None, *, service: bool = False
-) -> Path:
-    """Write the problem with its catalog and book; ``changes`` replace texts of the problem.
-
-    With ``service`` the catalog and the book have one.
-    """
-    catalog = CATALOG + _HELPER + (_SERVICE if service else "")
+def write_problem(folder: Path, changes: Mapping[str, str] | None = None) -> Path:
+    """Write the problem with its catalog and book; ``changes`` replace texts of the problem."""
+    catalog = CATALOG + _HELPER
     for model, part in _PARTS.items():
         catalog = catalog.replace(f"model: {model}\n", f"model: {model}\n    part_number: {part}\n")
     problem = PROBLEM.replace("items:\n", "extras: {helper: {count: 3}}\nitems:\n")
     for old, new in (changes or {}).items():
         assert old in problem, old
         problem = problem.replace(old, new)
-    prices = _PRICE + (_SERVICE_PRICE if service else "")
-    book = BOOK.replace("discounts:\n", prices + "discounts:\n")
+    book = BOOK.replace("discounts:\n", _PRICE + "discounts:\n")
     for name, text in (("problem", problem), ("own", catalog), ("book", book)):
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     return folder / "problem.yaml"
 
 
-def problem(
-    folder: Path, changes: Mapping[str, str] | None = None, *, service: bool = False
-) -> Inputs:
+def problem(folder: Path, changes: Mapping[str, str] | None = None) -> Inputs:
     """Return the problem."""
-    return load(write_problem(folder, changes, service=service))
+    return load(write_problem(folder, changes))
 
 
 def xlsx(path: Path, rows: Sequence[Sequence[object]]) -> Path:

@@ -43,18 +43,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "solve": (lambda: planner.solve("small.yaml", settings=POWER), (*SET, "-o", "out")),
     "size": (lambda: planner.size("small.yaml", gpus=64), ("--gpus", "64")),
-    "explain": (
-        lambda: planner.explain("small.yaml", settings=POWER),
-        SET,
-    ),
+    "explain": (lambda: planner.explain("small.yaml", settings=POWER), SET),
     "alternatives": (lambda: planner.alternatives("small.yaml", within=0.02), ("--near", "2 %")),
     "compare": (
         lambda: planner.compare("small.yaml", Path("small.yaml"), scenario="half_power"),
         ("small.yaml", "--scenario", "half_power"),
     ),
     "compare_rules": (
-        lambda: planner.compare_rules("small.yaml", settings=POWER),
-        ("--rules", *SET),
+        lambda: planner.compare_rules("small.yaml", settings=POWER), ("--rules", *SET),
     ),
     "sweep": (
         lambda: planner.sweep("small.yaml", {"site.facility_power": ["1 MW", "2 MW"]}, workers=1),
@@ -185,7 +181,7 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.characterize(), "nothing is given"),
         (lambda: planner.solve({"name": "x"}), "'site' is missing"),
         (lambda: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
-        (lambda: planner.example(["10MW"]), "no example named"),
+        (lambda: planner.example("10MV"), "no example named '10MV'; did you mean '10MW'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
@@ -267,9 +263,8 @@ def test_the_page_is_what_the_planner_says() -> None:
 
 def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
     data = yaml.safe_load(PROBLEM)
-    of_file = planner.solve("small.yaml", settings={"site.facility_power": "1.5 MW"})
-    plan = planner.solve(data, settings={"site.facility_power": "1.5 MW"})
-    assert plan.lines == of_file.lines
+    of_file = planner.solve("small.yaml", settings=POWER)
+    assert planner.solve(data, settings=POWER).lines == of_file.lines
     assert planner.load(data, scenario="half_power").problem.site.facility_power_kw == 1000.0
     assert planner.size(data | {"site": {"it_power": "1 MW", "pue": np.float64(1.25)}})
     assert planner.sweep(data, {"site.facility_power": ["1 MW", "2 MW"]}, workers=1).table

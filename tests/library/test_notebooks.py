@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import planner
 from planner.schema import Shown
 from tests.world.commands import script
 
@@ -62,9 +61,3 @@ def test_every_cell_runs(
         if isinstance(value, pd.DataFrame):
             assert len(value) > 0
             assert len(value.columns) > 1
-
-
-def test_examples_are_found_by_name() -> None:
-    assert planner.load(planner.example()).problem.name == "10 MW training hall"
-    with pytest.raises(planner.InputError, match="no example named '10MV'; did you mean '10MW'"):
-        planner.example("10MV")

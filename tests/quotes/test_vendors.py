@@ -277,27 +277,23 @@ def test_currency_signs(tmp_path: Path, price: str, total: str, currency: str, u
 
 
 @pytest.mark.parametrize(
-    "label", ["Customer discount (10%)", "Less: loyalty discount", "Your saving", "Goodwill"]
-)
-def test_discount_by_any_name(tmp_path: Path, label: str) -> None:
-    text = f"{HEAD}{COLUMNS},DGX B200,2,400000,800000\n,{label},,,-80000\n,Total,,,720000\n"
-    quote = quoted(tmp_path / "q.csv", text)
-    assert kinds(quote) == {"item": 1, "discount": 1, "total": 1}
-    assert quote.sums[0].agrees
-
-
-@pytest.mark.parametrize(
-    "label", ["Installation Total", "Service Total", "Professional Services Total",
-              "Total Installation", "Installations subtotal"],
+    ("label", "amount", "kind"),
+    [("Customer discount (10%)", -50_000, "discount"),
+     ("Less: loyalty discount", -50_000, "discount"), ("Your saving", -50_000, "discount"),
+     ("Goodwill", -50_000, "discount"), ("Installation Total", 50_000, "subtotal"),
+     ("Service Total", 50_000, "subtotal"), ("Professional Services Total", 50_000, "subtotal"),
+     ("Total Installation", 50_000, "subtotal"), ("Installations subtotal", 50_000, "subtotal")],
 )  # fmt: skip
-def test_subtotal_of_a_service_is_no_service(tmp_path: Path, label: str) -> None:
+def test_kind_of_a_line_by_its_label(tmp_path: Path, label: str, amount: int, kind: str) -> None:
+    """A subtotal of a service is no service; a discount has any name."""
+    total = 1_850_000 + min(amount, 0)
     text = (
         f"{HEAD}{COLUMNS},DGX B200,4,450000,1800000\n,Installation,1,50000,50000\n"
-        f",{label},,,50000\n,Total,,,1850000\n"
+        f",{label},,,{amount}\n,Total,,,{total}\n"
     )
     quote = quoted(tmp_path / "q.csv", text)
-    assert kinds(quote) == {"item": 1, "service": 1, "subtotal": 1, "total": 1}
-    assert [each.agrees for each in quote.sums] == [True, True]
+    assert kinds(quote) == {"item": 1, "service": 1, kind: 1, "total": 1}
+    assert all(each.agrees for each in quote.sums)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +333,11 @@ def test_reason_of_an_unread_line(tmp_path: Path) -> None:
              if "not understood" in each]  # fmt: skip
     assert "is no quantity" in " ".join(found)
     text = f"{HEAD}{COLUMNS},DGX B200, 8 GPUs,4,450000,1800000\n,DGX H200,,,300000\n"
+    text += ",Spacer,8,12000,69000\n"
     findings = " ".join(quoted(tmp_path / "q.csv", text).findings)
     assert "more cells than the header" in findings
     assert "no quantity" in findings
+    assert "8 x 12,000.00 is 96,000.00, and 69,000.00 stands there" in findings
 
 
 def test_file_longer_than_is_read_is_refused(tmp_path: Path) -> None:

@@ -200,12 +200,9 @@ BAD = {
     ("gap_h\n1\n2\n", "gap_s"): "there is no column 'gap_s'; columns: gap_h; did you mean 'gap_h'?",
     ("gap\n1\n2\n", None): "failures.csv:2: column 'gap': '1' has no unit; name the column",
     ("gap_h\n1\n-2\n", None): "failures.csv:3: column 'gap_h': a time between interruptions must",
-    ("gap_h\n1\n0\n", None): "must be more than 0: '0'",
     ("gap_h\n1\nten\n", None): "failures.csv:3: column 'gap_h': cannot read 'ten' as time",
-    ("gap_h\n1\n3 km\n", None): "'km' in '3 km' is not a unit of time",
     ("gap_h\n1\n", None): "column 'gap_h' has 1 times between interruptions; 2 or more",
     ("when\n2026-03-01\n2026-13-01\n", None): "failures.csv:3: '2026-13-01' is not a time",
-    ("when\n2026-03-01\n", None): "column 'when' has 0 times",
 }
 
 
