@@ -30,6 +30,7 @@ from planner.results import (
     deliver,
     list_files,
     words_of,
+    write_files,
     write_plan,
 )
 from planner.terminal import (
@@ -401,6 +402,9 @@ def sweep(
     set_: Settings = None,
     scenario: Scenario = None,
     output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
+    html: Annotated[
+        bool, _option("Write the HTML page alone: one file for mail, opens offline.", "--html")
+    ] = False,
     as_json: AsJson = False,
     full: Full = False,
     gap: Annotated[
@@ -419,11 +423,12 @@ def sweep(
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
-    folder = output or (Path() if mode == "grid" else None)
+    folder = output or (Path() if mode == "grid" or html else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
     target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
     options: dict[str, Any] = {"settings": set_, "gap": gap, "time_limit": time_limit}
-    if _portfolio(ctx, problem, *(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario"):
+    single = (*(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario", "html")
+    if _portfolio(ctx, problem, *single):
         study: Study = partial(portfolio.sweep, problem, vary or (), **options)
         return deliver(study, target)
     for name, modes in _OF_MODES.items():
@@ -443,7 +448,7 @@ def sweep(
         named = None if is_file or not scenarios else scenarios.split(",")
         table = scenarios if is_file else None
         study = partial(library.sweep, problem, vary, scenarios=table, named=named)
-    return deliver(partial(study, **options), target)
+    return deliver(partial(study, **options), target, partial(write_files, page_only=html))
 
 
 def _frontiers(problem: Path, axes: Iterable[Any], **options: Any) -> tuple[Any, ...]:

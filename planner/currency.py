@@ -49,11 +49,6 @@ class Currency:
         return 0 if self.code in _WHOLE else 3 if self.code in _THOUSANDTHS else 2
 
     @property
-    def large(self) -> tuple[float, str]:
-        """Size and name of the unit of a cluster's bill: millions."""
-        return 1e6, f"M{self.code}"
-
-    @property
     def sizes(self) -> tuple[tuple[float, str], ...]:
         """The larger units of this currency and their names, the largest first."""
         return tuple((size, f"{prefix}{self.code}") for size, prefix in _SIZES)

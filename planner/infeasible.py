@@ -31,8 +31,6 @@ _FACTS = (
 _SUPPLY = ("items.", "policy.", "consider.")
 _BUDGETS = ("site.", "budget.")
 
-TOLD = 4
-"""Changes of which it is told what asks for them."""
 ANY_GAP = 10.0
 """The gap to the least power that ends the search for any plan."""
 MOST_CONFLICTS = 8
@@ -108,20 +106,10 @@ def explain(
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
-    changes = []
-    for number, (lever, found) in enumerate(helped):
-        because: tuple[Lever, ...] = ()
-        if number < TOLD and found is not None and found.short is not None:
-            others = [other for other in everything if other.path != lever.path]
-            try:
-                because = minimal(oracle, others, lever.to(found.short))
-            except UndecidedError:
-                undecided.append(f"what asks for no smaller change of {lever.path}")
-        changes.append(_step(lever, found, because))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(tuple(map(_lever_name, each)) for each in clashes),
-        changes=tuple(changes),
+        changes=tuple(_step(*each) for each in helped),
         combined=combined,
         undecided=tuple(undecided),
     )
@@ -131,7 +119,7 @@ def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
     """Limits that cannot hold together, while all but any one can; None where cut."""
     oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
     try:
-        return minimal(oracle, sorted(levers(inputs), key=_blame), ())
+        return minimal_conflict(oracle, sorted(levers(inputs), key=_blame), ())
     except UndecidedError:
         return None
 
@@ -163,11 +151,7 @@ class Oracle:
         return self._known[key].possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Decide whether the problem with these changes has a plan.
-
-        Raises:
-            UndecidedError: work or time ran out.
-        """
+        """The answer for the problem with these changes; UndecidedError without one."""
         if self.possible(changes) is None:
             raise UndecidedError
         return self._known[key_of(changes)]
@@ -238,7 +222,9 @@ def _conflicts(
     found: list[tuple[Lever, ...]] = []
     dropped: list[Lever] = []
     while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
-        one = minimal(oracle, [each for each in levers if each not in dropped], off(dropped))
+        one = minimal_conflict(
+            oracle, [each for each in levers if each not in dropped], off(dropped)
+        )
         found += [one] if one else []
         blamed = _given_up(one, free)
         if blamed is None:
@@ -247,15 +233,14 @@ def _conflicts(
     return found
 
 
-def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
-    """Levers of which no one can be left out of the conflict (a deletion filter).
-
-    Halves are tried before single ones: most levers have nothing to do with it.
+def minimal_conflict(
+    oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]
+) -> tuple[Lever, ...]:
+    """A minimal set of conflicting levers: a deletion filter, halves first.
 
     Args:
-        oracle: of a problem that has no plan.
-        levers: those that may be part of it, those to blame last first.
-        made: changes with which there still is none.
+        oracle: of a problem that has no plan, with the changes ``made`` neither.
+        levers: candidates, the ones to blame last first.
 
     Raises:
         UndecidedError: work or time ran out.
@@ -286,23 +271,16 @@ def _single_changes(
     helped: list[tuple[Lever, Threshold | None]] = []
     undecided: list[str] = []
     for lever in everything:
-        possible = oracle.possible(lever.off)
-        if possible is None:
-            undecided.append(lever.path)
-        if not possible:
-            continue
-        if lever.value is None:
-            # Without some choices nothing would limit the purchase: no problem to propose.
-            findings = check_problem(applied(oracle.inputs, lever.off))
-            if not any(finding.code == "unbounded" for finding in findings):
-                helped.append((lever, None))
-            continue
         try:
-            found = threshold(oracle, lever)
+            if lever.value is not None and (found := threshold(oracle, lever)) is not None:
+                helped.append((lever, found))
+            elif lever.value is None and oracle.decided(lever.off).possible:
+                # Without some choices nothing would limit the purchase: no problem to propose.
+                findings = check_problem(applied(oracle.inputs, lever.off))
+                bounded = all(finding.code != "unbounded" for finding in findings)
+                helped += [(lever, None)] if bounded else []
         except UndecidedError:
             undecided.append(lever.path)
-            continue
-        helped += [(lever, found)] if found is not None else []
     helped.sort(key=lambda entry: (_blame(entry[0]) < 3, _share(*entry)))
     return helped, undecided
 
@@ -317,9 +295,7 @@ def _share(lever: Lever, found: Threshold | None) -> float:
 def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> Threshold | None:
     """The value of a lever from which on there is a plan; None where it alone gives none.
 
-    Args:
-        oracle: of a problem that has no plan.
-        others: changes made beside it, with which there is no plan either.
+    The problem of ``oracle`` has no plan, with the changes ``others`` neither.
 
     Raises:
         UndecidedError: work or time ran out.
@@ -520,8 +496,8 @@ def _lever_name(lever: Lever) -> Named:
     )
 
 
-def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) -> Step:
-    """A lever moved to its threshold, or a choice given up, and the limits that ask for no less."""
+def _step(lever: Lever, found: Threshold | None) -> Step:
+    """A lever moved to its threshold, or a choice given up."""
     least, short = (None, None) if found is None else found
     return Step(
         path=lever.path,
@@ -536,7 +512,6 @@ def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) 
         not_enough_text="" if short is None else lever.text(short),
         what=lever.choice if least is None else "",
         settings=tuple(c.setting for c in (lever.off if least is None else lever.to(least))),
-        because=tuple(_lever_name(other) for other in because),
     )
 
 

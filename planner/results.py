@@ -39,6 +39,7 @@ from planner.schema.analysis import (
     RulesTable,
     Series,
     Sweep,
+    SweepTable,
     Tornado,
     Uncertain,
     Verification,
@@ -411,46 +412,54 @@ def created_today() -> datetime:
 # Files of analyses: STEM.NAME.json, .html, .xlsx, .png.
 
 
-def write_files(target: Target, *records: Any) -> None:
-    """Write JSON, pictures, page and workbook of the records of one study."""
-    from planner.report.page import report
-    from planner.workbook import tables
-
+def write_files(target: Target, *records: Any, page_only: bool = False) -> None:
+    """Write JSON, pictures, page and workbook of the records of one study, or its page alone."""
     if isinstance(records[0], Printed):
         write_all({target.file(end): data for end, data in records[0].files.items()})
         return
-    contents, sheets = dict[Path, bytes](), list[Any]()
+    contents = _page_of(target, records)
+    if page_only:
+        write_all(contents)
+        return
+    from planner.report.exports import write_files as write_rows
+    from planner.workbook import tables
+
+    sheets = list[Any]()
     for record in records:
         name = view_of(record).name
         if isinstance(record, Frontier):  # one for each axis
             name = f"{name}-{record.x_name}"
+        if isinstance(record, SweepTable):
+            rows = target.file("sweep.parquet"), target.file("sweep.csv")
+            write_rows(*rows, record.columns, record.types, record.table)
         contents[target.file(f"{name}.json")] = f"{as_json(record)}\n".encode()
         contents |= draw(charts_of(record, MOST_ROWS), target.file(name))
         sheets.append(partial(_add_sheets, record))
-    first, name = records[0], view_of(records[0]).name
-    plan = getattr(first, "plan", None)
-    title = str(getattr(first, "problem", None) or getattr(plan, "problem", "Plans compared"))
-    if isinstance(first, Sweep):
-        contents |= _sweep_files(first, target.file)
-    else:
-        page = report(title, None, [shown_study(record) for record in records])
-        contents[target.file(f"{name}.html")] = page.encode()
-    stream = io.BytesIO()
-    tables.write_study(stream, first, sheets, created=created_today(), title=title)
-    contents[target.file(f"{name}.xlsx")] = stream.getvalue()
+    first, stream = records[0], io.BytesIO()
+    tables.write_study(stream, first, sheets, created=created_today(), title=_title(first))
+    contents[target.file(f"{view_of(first).name}.xlsx")] = stream.getvalue()
     write_all(contents)
 
 
-def _sweep_files(record: Any, file: Callable[[str], Path]) -> dict[Path, bytes]:
-    """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
-    from planner.report.exports import write_files as write_rows
+def _title(record: Any) -> str:
+    plan = getattr(record, "plan", None)
+    problem = getattr(record, "problem", None) or getattr(plan, "problem", None)
+    return str(problem or "Plans compared")
+
+
+def _page_of(target: Target, records: Sequence[Any]) -> dict[Path, bytes]:
+    """The page of a study by its path; of a sweep with sliders, and none if it is too large."""
+    from planner.report.page import report
     from planner.report.views.sweep import page
 
-    tables = file("sweep.parquet"), file("sweep.csv")
-    write_rows(*tables, record.columns, record.types, record.table)
-    shown, beside = _shown(record, MOST_ROWS)
+    first = records[0]
+    path = target.file(f"{view_of(first).name}.html")
+    if not isinstance(first, SweepTable):
+        studies = [shown_study(record) for record in records]
+        return {path: report(_title(first), None, studies).encode()}
+    shown, beside = _shown(first, MOST_ROWS)
     try:
-        return {file("sweep.html"): page(shown, beside["rows"], record.start)}
+        return {path: page(shown, beside["rows"], first.start)}
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return {}

@@ -14,8 +14,7 @@ from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
-from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
-from planner.case.figures import it_power_kw
+from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
 from planner.case.items import nameplate
 from planner.case.job import ROUNDING, Job, Mode, stall_s
 from planner.errors import Finding, InputError

@@ -81,7 +81,7 @@ MORE: Mapping[str, tuple[str, str]] = {
 IN_MONEY = ("electricity", "years")
 """Assumptions that move money and not work, where work is what is asked for."""
 
-AT_REST = {"repair.swap": "0 s: that a swap takes no longer than a restart"}
+AT_REST = {"repair.swap": "time of a swap beyond a restart"}
 """Assumptions of nothing, of which there is no fifth."""
 
 FIGURES = {"Compute": ("consumes.it_power", "gpu.bf16_dense"),
@@ -136,22 +136,22 @@ LEFT_OUT: Mapping[str, str] = {
     "jobs.0.power": "power caps of the GPUs",
     "jobs.0.parallelism.memory": "gradients, optimizer and activations: the weights alone must "
     "fit into the memory of a GPU",
-    "jobs.0.checkpoint.local": "checkpoints that stay on the systems' own drives",
-    "site.feeds": "how many feeds bring the power, and what is left when one fails",
-    "site.weight_limit": "what the floor bears",
-    "site.cooling.air_limit": "how much heat the hall's air takes away",
-    "site.cooling.liquid_limit": "how much heat its liquid takes away",
-    "site.floor": "where racks stand: cables have the lengths of a rule",
-    "software": "licences of software",
+    "jobs.0.checkpoint.local": "local checkpoints on the systems' drives",
+    "site.feeds": "power feeds and their redundancy",
+    "site.weight_limit": "floor load",
+    "site.cooling.air_limit": "limit of air-cooled load",
+    "site.cooling.liquid_limit": "limit of liquid-cooled load",
+    "site.floor": "layout of the hall: cables have the lengths of a rule",
+    "software": "software licences",
     "services": "installation and other services",
-    "targets.max_lead_time": "when it has to be there",
+    "targets.max_lead_time": "delivery date",
 }
 """What the example does not ask about, by the place where a problem file would."""
 
 ALWAYS = (
     "weights of transceivers, cables and software",
-    "congestion: a fabric moves what its ports add up to",
-    "what other jobs do to this one, but for the share of storage bandwidth that it gets",
+    "congestion in fabrics",
+    "interference of other jobs, except their share of storage bandwidth",
     "tax and financing, and freight where no quote states it",
 )
 """What no plan counts."""
@@ -210,7 +210,7 @@ def _worth() -> Iterator[str]:
     still = [swing for swing in swings if swing not in moving]
     yield "## Inputs that change the plan"
     yield (
-        "One input at a time goes to its low and to its high; everything else is decided again. "
+        "One input at a time goes to its low and to its high; the plan is decided again. "
         f"Change of the maximum useful work, {tornado().base:,.0f} PFLOP/s, proven within "
         f"{100 * tornado().gap_asked:g} %; `=`: no larger change. Measure the first rows before "
         "you order."
@@ -237,10 +237,10 @@ def _worth() -> Iterator[str]:
 def _levers() -> Iterator[str]:
     yield "## Effect of the levers"
     yield (
-        "One lever changed, purchase and operation decided again: useful PFLOP/s, proven within "
+        "One lever changed, the plan decided again: useful PFLOP/s, proven within "
         f"{100 * GAP:g} %, and systems in use + hot spares. Left: all five types; right: GB200 "
         "NVL72 alone. Training rates are the catalogs' planning values of mixtures of experts in "
-        "FP8 unless a row states others; power curves are the catalogs'."
+        "FP8 unless a row states others."
     )
     heads = "lever", "work", "runs on", "work", "runs on GB200 NVL72"
     yield _table(heads, [(name, *best(name), *best(name, ALONE)) for name in LEVERS])

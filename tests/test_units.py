@@ -205,7 +205,6 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert currency.USD.rounded_usd(2.675) == 2.68
     assert currency.USD.listed_usd(0.004) == 0.004  # a price per TB as stated
     assert Currency("EUR", 2.0).listed_usd(2.011) == 2.02
-    assert Currency("EUR", 2.0).large == (1e6, "MEUR")
     won = Currency("KRW", 0.001)
     assert currency.short(won.of(450_000)) == "450.00 MKRW"
     assert currency.short(won.of(0.5)) == "500 KRW"

@@ -66,7 +66,7 @@ class Axis(NamedTuple):
     def hold(self, case: Case, level: float) -> Case:
         """A case held at a level."""
         limit: dict[str, Any] = {self.limit: level}
-        return case.under(case.limits.with_values(**limit))
+        return replace(case, limits=case.limits.with_values(**limit)).billed_as(case)
 
 
 LESS = Axis("least_write", "most_write_gb_per_s", -1, "delivered_write_gb_per_s")

@@ -193,6 +193,7 @@ def _call(argument: Any) -> Any:
 
 
 def _on_cluster(do: Do, waiting: Iterator[Task], address: str) -> Iterator[Task]:
+    """Results of tasks on the workers of a Dask scheduler, in the order in which they end."""
     client = _client(address)
     running: dict[Future[Any], Hashable] = {}
     try:

@@ -200,7 +200,7 @@ def _times(job: JobRun) -> Times:
         return times
     times = replace(times, swapped=job.hardware_share, swap_s=units.swap_s)
     if units.shrinks:
-        states = States.of(units.running, load, job.repair.mean_s)
+        states = States.balanced(units.running, load, job.repair.mean_s)
         return with_fewer(times, states, job.hardware_share)
     odds = units.racks / running_odds(units.spares, load / units.racks)
     return replace(times, waits=odds / (1.0 + odds))

@@ -204,7 +204,7 @@ class Field:
         return self.text(number)
 
     def side(self, text: str, origin: str) -> Side:
-        """A value, or a factor of the number in place, as an end.
+        """One end of a bar, from a value or a factor of the current number.
 
         Raises:
             InputError: the text is refused.

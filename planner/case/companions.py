@@ -31,7 +31,9 @@ from planner.case.model import (
     Packed,
     Size,
     Steps,
+    Sum,
 )
+from planner.figures import IT_POWER
 from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
 from planner.schema.catalog import Item
 from planner.sizing.placement import Space
@@ -56,11 +58,7 @@ HALF_A_CENT = 0.005 / 100
 
 
 def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Companions:
-    """Derive the companions of a case's offers.
-
-    Args:
-        case: the problem in numbers, without companions yet.
-        tops: the most units of each offer that a plan can hold.
+    """Derive the companions of a case's offers, of which a plan has at most ``tops`` units.
 
     Raises:
         InputError: a companion cannot be bought, or lacks a figure that matters.
@@ -95,8 +93,7 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
         items=items,
         racks=tuple(builder.racks),
         shared=builder.shared,
-        shared_pdus_per_rack=builder.shared_pdus_per_rack,
-        pdus_per_rack=tuple(builder.pdus_per_rack),
+        pdus_per_rack=tuple(builder.pdus_per_rack.items()),
         fabrics=tuple(builder.fabrics),
         missing=_missing(inputs, case),
     )
@@ -111,7 +108,7 @@ def add_own_racks(builder: CompanionsBuilder) -> None:
         use = offer.rack_use
         if use is None:
             continue
-        product = builder.item(offer.id).consumes.racks is not None
+        product = builder.items[offer.id].consumes.racks is not None
         name = f"racks.{offer.id}"
         if product or use.per_rack == 1:
             builder.sum(name, ((float(use.racks_each), offer.place),))
@@ -129,7 +126,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
     space = figures.rack_space(builder.inputs.problem, "network")
     shared: list[tuple[str, tuple[float, float, float]]] = []
     for item_id in sorted(builder.needs):
-        item, needs = builder.item(item_id), tuple(builder.needs[item_id])
+        item, needs = builder.items[item_id], tuple(builder.needs[item_id])
         name = f"count.{item_id}"
         if item.consumes.racks is not None:
             builder.sum(name, needs)
@@ -150,8 +147,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
         builder.quantities.append(builder.shared)
         builder.racks.append((1.0, builder.shared.name))
-        load_kw = _shared_load_kw(builder, space)
-        builder.shared_pdus_per_rack = _furnish(builder, builder.shared.name, load_kw)
+        _furnish(builder, builder.shared.name, _shared_load_kw(builder, space))
 
 
 def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
@@ -163,12 +159,12 @@ def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
         builder.need(rack.item, 1.0, racks, "every rack")
     if rack.pdu is None:
         return 0
-    feed, redundancy = builder.item(rack.pdu.item).provides.feed, rack.pdu.redundancy
+    feed, redundancy = builder.items[rack.pdu.item].provides.feed, rack.pdu.redundancy
     assert feed is not None
     least = max(1, math.ceil(load_kw / feed.value - ROUNDING))
     each = {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
     builder.need(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
-    builder.pdus_per_rack.append((racks, each))
+    builder.pdus_per_rack[racks] = each
     return each
 
 
@@ -178,7 +174,7 @@ def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
     names = {name for _, name, _ in named_items(inputs)} | set(inputs.problem.extras)
     clusters = [family.cluster for family in inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
-    kinds = [builder.item(name) for name in names]
+    kinds = [builder.items[name] for name in names]
     boxes = [figures.box(item, inputs) for item in kinds if item.consumes.racks is None]
     densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
     most = space.height_ru * max(densities, default=0.0)
@@ -205,16 +201,14 @@ def _per(builder: CompanionsBuilder, per: str) -> list[Term]:
 def _add_extras(builder: CompanionsBuilder) -> None:
     for item_id, extra in sorted(builder.inputs.problem.extras.items()):
         name, role = f"extra.{item_id}", "as asked for"
-        if extra.count is not None:
-            builder.sum(name, (), float(extra.count))
+        if extra.per is None:
+            builder.sum(name, (), float(extra.count or 0))
         else:
-            terms = _per(builder, extra.per or "")
+            terms, words = _per(builder, extra.per), extra.per.replace("_", " ")
             builder.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
-        if extra.per is not None:
-            words = extra.per.replace("_", " ")
             role = f"one per {words}" if extra.every == 1 else f"one per {extra.every} {words}s"
         builder.need(item_id, 1.0, name, role)
-        builder.extras.append((builder.item(item_id), name))
+        builder.extras.append((builder.items[item_id], name))
 
 
 def _add_clusters(builder: CompanionsBuilder) -> None:
@@ -235,7 +229,7 @@ def _add_clusters(builder: CompanionsBuilder) -> None:
         builder.quantities.append(Steps(name, units, sizes, outputs))
         for part, output in zip(cluster.parts, outputs, strict=True):
             builder.need(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
-            builder.of_clusters.append((builder.item(part.item), output))
+            builder.of_clusters.append((builder.items[part.item], output))
 
 
 @lru_cache(maxsize=256)
@@ -252,7 +246,7 @@ def _add_cdus(builder: CompanionsBuilder) -> None:
     cooling = builder.inputs.problem.site.cooling
     if cooling.cdu is None:
         return
-    capacity = builder.item(cooling.cdu).provides.cooling
+    capacity = builder.items[cooling.cdu].provides.cooling
     assert capacity is not None
     heat = tuple((o.liquid_kw / capacity.value, o.place) for o in builder.placed if o.liquid_kw > 0)
     name = builder.ceil("cdus", heat, if_any=1 if cooling.redundancy == "N+1" else 0)
@@ -263,31 +257,28 @@ def _add_cdus(builder: CompanionsBuilder) -> None:
 def _add_software(builder: CompanionsBuilder) -> None:
     vendor_of = {offer.id: offer.vendor for offer in builder.offers}
     for item_id in sorted(set(builder.inputs.problem.software)):
-        licence, name = builder.item(item_id).licence, f"licence.{item_id}"
+        licence, name = builder.items[item_id].licence, f"licence.{item_id}"
         assert licence is not None
         terms = tuple(
             (factor, offer)
             for factor, offer in _per(builder, licence.per)
             if licence.vendors is None or vendor_of[offer] in licence.vendors
         )
-        if licence.per == "usable_tb":
-            builder.ceil(name, terms)
-        else:
-            builder.sum(name, terms)
+        (builder.ceil if licence.per == "usable_tb" else builder.sum)(name, terms)
         builder.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
 
 
 def _add_services(builder: CompanionsBuilder) -> None:
-    counted = []
+    companions = sorted(builder.needs)  # no service counts another
     for item_id in sorted(set(builder.inputs.problem.services)):
-        service, name = builder.item(item_id).service, f"service.{item_id}"
+        service, name = builder.items[item_id].service, f"service.{item_id}"
         assert service is not None
         per, role = service.per, f"per {SERVICE_UNITS[service.per]}"
         if per == "order":
             builder.sum(name, (), 1.0)
             role = "once for the order"
         elif per == "hardware":
-            _add_hundreds_of_usd(builder, name)
+            _add_hundreds_of_usd(builder, name, companions)
         elif per == "liquid_kw":
             heat = ((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
             builder.ceil(name, tuple(heat))
@@ -297,39 +288,33 @@ def _add_services(builder: CompanionsBuilder) -> None:
         elif per in ("gpu_system", "gpu", "storage_unit"):
             builder.sum(name, tuple(_per(builder, per)))
         else:
-            kinds = [each for each in sorted(builder.needs) if builder.item(each).category == per]
+            kinds = [each for each in companions if builder.items[each].category == per]
             builder.sum(name, tuple(term for each in kinds for term in builder.needs[each]))
-        counted.append((item_id, name, role))
-    for item_id, name, role in counted:  # no service counts another
         builder.need(item_id, 1.0, name, role)
 
 
-def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> None:
+def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str, companions: list[str]) -> None:
     """Add every 100 USD, or part of it, that the hardware in place costs which is not owned."""
-    hardware = [(offer.id, offer.place, offer.installed) for offer in builder.placed]
-    for item_id in sorted(builder.needs):  # each with a count that is never less than owned
-        installed = builder.inputs.problem.items.get(item_id, NOTHING_ASKED).in_place
-        place, needed = f"{name}.{item_id}", tuple(builder.needs[item_id])
-        if installed:
-            builder.quantities.append(AtLeast(place, needed, installed))
-        else:
-            builder.sum(place, needed)
-        hardware.append((item_id, place, installed))
-    terms, owned_usd, inputs = list[Term](), 0.0, builder.inputs
-    for item_id, place, installed in hardware:
-        item, price = builder.item(item_id), inputs.prices.get(item_id)
+    inputs, terms, owned_usd = builder.inputs, list[Term](), 0.0
+    placed = [(offer.place, offer.id) for offer in builder.placed]
+    for place, item_id in (*placed, *(("", each) for each in companions)):
+        item, price = builder.items[item_id], inputs.prices.get(item_id)
         if price is None or item.category in ("software", "service"):
             continue
+        installed = inputs.problem.items.get(item_id, NOTHING_ASKED).in_place
         net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
-        if net_usd:
-            terms.append((net_usd / 100, place))
-            owned_usd += net_usd * installed
+        if not place:  # a companion, with a count that is never less than owned
+            place, needed = f"{name}.{item_id}", tuple(builder.needs[item_id])
+            count = AtLeast(place, needed, installed) if installed else Sum(place, needed)
+            builder.quantities.append(count)
+        terms.append((net_usd / 100, place))
+        owned_usd += net_usd * installed
     builder.ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
 
 
 def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
     for item_id in sorted(builder.needs):
-        item, inputs = builder.item(item_id), builder.inputs
+        item, inputs = builder.items[item_id], builder.inputs
         # Parts that a catalog requires of a cluster may have no price: noted, and not left out.
         of_cluster = item in [part for part, _ in builder.of_clusters]
         _refuse_unusable(inputs, item, priced=not of_cluster)
@@ -337,7 +322,6 @@ def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
             **vars(_part(inputs, item) if of_cluster else bill_item(item, inputs)),
             terms=tuple(builder.needs[item_id]),
             roles=tuple(builder.roles[item_id]),
-            racks_each=item.consumes.racks.value if item.consumes.racks else 0,
         )
 
 
@@ -346,7 +330,7 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
     problem = builder.inputs.problem
     counted: defaultdict[str, list[tuple[Term, str]]] = defaultdict(list)
     for offer in builder.offers:
-        bundle = builder.item(offer.id)
+        bundle = builder.items[offer.id]
         for part in bundle.components:
             share = problem.items.get(part.id, NOTHING_ASKED).spares
             if share is None:
@@ -356,9 +340,9 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
                 count = builder.ceil(f"spare.{offer.id}.{part.id}", terms)
                 counted[part.id].append(((1.0, count), f"cold spares of {bundle.model}"))
     for part_id, spares in sorted(counted.items()):
-        billed = replace(_part(builder.inputs, builder.item(part_id)), spare_share=0.0)
+        billed = replace(_part(builder.inputs, builder.items[part_id]), spare_share=0.0)
         terms, roles = zip(*spares, strict=True)
-        yield Companion(**vars(billed), terms=terms, roles=roles, racks_each=0, stored=True)
+        yield Companion(**vars(billed), terms=terms, roles=roles, stored=True)
 
 
 def _part(inputs: Inputs, item: Item) -> BillItem:
@@ -370,20 +354,17 @@ def _part(inputs: Inputs, item: Item) -> BillItem:
 def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
     """Raise where a companion cannot be bought or lacks a figure that matters."""
     problem = inputs.problem
-    installed = problem.items.get(item.id, NOTHING_ASKED).in_place > 0
-    message = fix = ""
-    if priced and item.id not in inputs.prices and not installed:
-        message, fix = "has no price in the price books", "give its price in a book of your own"
-    elif item.vendor in problem.policy.forbid_vendors:
-        message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
-    elif needs_power(problem) and figures.it_power_kw(item, inputs) is None:
-        message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
-    for row in least_stated(problem) if not message else ():
+    owned = problem.items.get(item.id, NOTHING_ASKED).in_place > 0
+    if priced and item.id not in inputs.prices and not owned:
+        fix = "give its price in a book of your own"
+        raise refusal(inputs, item.id, "has no price in the price books", fix)
+    if item.vendor in problem.policy.forbid_vendors:
+        message = f"is from {item.vendor}, which policy forbids"
+        raise refusal(inputs, item.id, message, "name another item")
+    for row in (*([IT_POWER] if needs_power(problem) else []), *least_stated(problem)):
         if figures.stated(item, inputs, row) is None:
-            message = f"does not state what is to be least, {row.figure.label}"
             fix = f"give {' and '.join(row.asked)} in a catalog of your own"
-    if message:
-        raise refusal(inputs, item.id, message, fix)
+            raise refusal(inputs, item.id, f"does not state its {row.figure.label}", fix)
 
 
 def _missing(inputs: Inputs, case: Case) -> tuple[str, ...]:

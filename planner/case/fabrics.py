@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
-from planner.case.bounds import Bounds
+from planner.case.figures import Bounds
 from planner.case.items import System, Terms
 from planner.case.model import (
     Case,
@@ -62,7 +62,6 @@ class CompanionsBuilder:
         self.offers = (*case.systems, *case.storage)
         self.placed = case.offers()
         self.bounds = Bounds.of_case(case, tops)
-        self.bounds.follow(case.rewired)
         self.bounded = 0
         self.quantities: list[Quantity] = []
         self.needs: defaultdict[str, list[Term]] = defaultdict(list)
@@ -71,16 +70,11 @@ class CompanionsBuilder:
         self.racks: list[Term] = []
         self.own_racks: list[Term] = []
         self.pdus: list[Term] = []
-        self.pdus_per_rack: list[tuple[str, int]] = []
+        self.pdus_per_rack: dict[str, int] = {}
         self.switches: list[Term] = []
         self.extras: list[tuple[Item, str]] = []
         self.of_clusters: list[tuple[Item, str]] = []
         self.shared: Packed | None = None
-        self.shared_pdus_per_rack = 0
-
-    def item(self, item_id: str) -> Item:
-        """An item of the catalogs."""
-        return self.items[item_id]
 
     def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
         """Add a count that is a sum, and return its name."""
@@ -230,9 +224,8 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
             kind = name.replace("_", "-")
             return f"{switch.id}, which its {kind} ports go to, has no {port.protocol} ports"
         if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
-            made = any(group.made_for(port.form) for group in switch.switch.ports)
-            form = f" made for {port.form} ends" if made else ""
-            return f"no port of {switch.id}{form} takes one of {port.speed_gbit_per_s:g} Gb/s"
+            form = f" {port.form}" if port.form else ""
+            return f"no port of {switch.id} takes one of {port.speed_gbit_per_s:g} Gb/s{form}"
     return None
 
 
@@ -262,13 +255,10 @@ def _need_ends(
 
 @lru_cache(maxsize=16_384)
 def _outputs_of(size: FabricSize, planes: int, each_end: int | None, *, fitted: bool) -> Size:
-    """Outputs of a size over all planes.
+    """Outputs of a plane's size over all planes.
 
-    Args:
-        size: the size of one plane.
-        planes: how many there are.
-        each_end: the links of each transceiver at a switch, None where none are bought.
-        fitted: whether ports for systems have transceivers whatever is connected.
+    ``each_end``: links of each transceiver at a switch, None where none are bought. ``fitted``:
+    ports for systems have transceivers whatever is connected.
     """
     tree, ends = size.tree, 0
     if each_end is not None:
@@ -311,7 +301,7 @@ def add_compute(builder: CompanionsBuilder, asked: ComputeFabric) -> None:
     systems = [offer for offer in builder.offers if isinstance(offer, System)]
     keys: dict[int, FabricKey] = {}
     for each in systems:
-        known = fabric_keys(builder.item(each.id), builder.inputs)
+        known = fabric_keys(builder.items[each.id], builder.inputs)
         keys |= zip(each.fabrics, known, strict=True)
     for number, key in sorted(keys.items()):
         serves = [system for system in systems if number in system.fabrics]
@@ -325,7 +315,7 @@ def _add_compute(
     key: FabricKey,
     serves: list[System],
 ) -> None:
-    switch, manager = builder.item(key.switch).switch, asked.manager
+    switch, manager = builder.items[key.switch].switch, asked.manager
     assert switch is not None
     group = next(g for g in switch.ports if g.speed_gbit_per_s == key.speed_gbit_per_s)
     design = ComputeDesign(
@@ -366,7 +356,7 @@ def _add_compute(
         role = WORDS["compute"]
         builder.need(manager.transceiver, float(manager.ports), f"{prefix}.any", role)
     for system, (_, name) in zip(serves, amount, strict=True):
-        port = compute_port(builder.item(system.id), design.planes)
+        port = compute_port(builder.items[system.id], design.planes)
         own = port.transceiver if port is not None else None
         _need_ends(builder, "compute", own or link.system_end, ports, name)
 
@@ -386,7 +376,7 @@ class _Attached(NamedTuple):
 
 def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: EthernetFabric) -> None:
     """Add the storage fabric, the in-band one or both in one: leaves and spines of one model."""
-    item = builder.item(asked.switch)
+    item = builder.items[asked.switch]
     assert item.switch is not None
     base, panel = base_group(item.switch), parts_per_panel(item.switch)
     attached = _attached(builder, network, item.switch)
@@ -433,7 +423,7 @@ def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) 
     """Devices on the storage or the in-band fabric, or on both in one."""
     ports: list[tuple[str, Port | None]] = []
     for name in ("storage", "in_band") if network == "converged" else (network,):
-        ports += [(o.id, getattr(builder.item(o.id).ports, name)) for o in builder.offers]
+        ports += [(o.id, getattr(builder.items[o.id].ports, name)) for o in builder.offers]
     if network != "storage":
         ports += [(name, item.ports.in_band) for item, name in builder.extras]
     attached = []
@@ -446,7 +436,7 @@ def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) 
             attached.append(_Attached(name, port.count, group, port.transceiver, form))
     oob = builder.inputs.problem.network.out_of_band
     if network != "storage" and oob is not None and oob.uplinks:
-        managing = builder.item(oob.switch).switch  # management switches by their fastest ports
+        managing = builder.items[oob.switch].switch  # management switches by their fastest ports
         assert managing is not None
         fastest = base_group(managing)
         group = group_for(switch, fastest.speed_gbit_per_s)
@@ -458,13 +448,11 @@ def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) 
 
 def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     """Add the management switches: one port for everything that has a console."""
-    item = builder.item(network.switch)
+    item = builder.items[network.switch]
     assert item.switch is not None
-    devices: list[tuple[Item, str]] = [(builder.item(o.id), o.id) for o in builder.offers]
-    ports = [
-        (each.ports.out_of_band, name)
-        for each, name in (*devices, *builder.extras, *builder.of_clusters)
-    ]
+    devices = [(builder.items[offer.id], offer.id) for offer in builder.offers]
+    devices += [*builder.extras, *builder.of_clusters]
+    ports = [(device.ports.out_of_band, name) for device, name in devices]
     terms = tuple((float(port.count), name) for port, name in ports if port is not None)
     terms = (*terms, *builder.switches, *builder.pdus)
     radix = slowest_group(item.switch).count
@@ -492,7 +480,7 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
     These are the switches of the in-band fabric and of management itself, and the PDUs of the racks
     that network devices share.
     """
-    switch = builder.item(network.switch).switch
+    switch = builder.items[network.switch].switch
     assert switch is not None
     link = slowest_group(switch).link
     if link is None:
@@ -503,7 +491,7 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
         for fabric in builder.fabrics
         if fabric.network in ("in_band", "converged", "out_of_band")
     ]
-    if builder.shared is not None and builder.shared_pdus_per_rack:
-        reserved.append((float(builder.shared_pdus_per_rack), builder.shared.name))
+    if builder.shared is not None and (each := builder.pdus_per_rack.get(builder.shared.name)):
+        reserved.append((float(each), builder.shared.name))
     cables = builder.sum("out_of_band.cables", (*counted.amount, *reserved))
     builder.need(link.cable, 1.0, cables, WORDS["out_of_band"])

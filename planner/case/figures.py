@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planner.case.items import BillItem
-from planner.case.model import Case, Rates
+from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.job import ROUNDING
+from planner.case.model import AtLeast, Case, Ceil, Companion, Packed, Quantity, Rates, Steps
 from planner.currency import Currency, discounted_years
 from planner.figures import (
     BTU_PER_H_PER_KW,
@@ -22,8 +26,7 @@ from planner.figures import (
 )
 from planner.inputs import NOTHING_ASKED, Inputs, needs, once_for_each
 from planner.limits import SUPPLIES
-from planner.schema import Bandwidth
-from planner.schema.catalog import Figure, Item
+from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
@@ -36,6 +39,8 @@ RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "stora
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST
 Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10."""
+Majorant = tuple[dict[str, float], float]
+"""Factors of the offers' units, and a constant."""
 _at_path = cache(attrgetter)
 
 
@@ -50,13 +55,9 @@ def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
     """A catalog figure of one unit, over its parts; None where any part's is not known."""
     if item.category in row.none_of:
         return 0.0
-    total = 0.0
-    for part, quantity in parts(item, inputs):
-        each = _product(part, row)
-        if each is None:
-            return None
-        total += each * quantity
-    return total
+    known = [(_product(part, row), quantity) for part, quantity in parts(item, inputs)]
+    figures = [each * quantity for each, quantity in known if each is not None]
+    return sum(figures) if len(figures) == len(known) else None
 
 
 def _product(part: Item, row: Stated) -> float | None:
@@ -82,12 +83,9 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Typical draw of one unit, kW; of parts without one their maximum."""
     if it_power_kw(item, inputs) is None:
         return None
-    typical = 0.0
-    for part, quantity in parts(item, inputs):
-        figure = part.consumes.typical_power or part.consumes.it_power
-        if figure is not None and part.category not in DRAWLESS:
-            typical += figure.value * quantity
-    return typical
+    drawing = [each for each in parts(item, inputs) if each[0].category not in DRAWLESS]
+    figures = [(p.consumes.typical_power or p.consumes.it_power, n) for p, n in drawing]
+    return sum((figure.value * n for figure, n in figures if figure is not None), 0.0)
 
 
 @once_for_each
@@ -112,13 +110,13 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     draw = it_power_kw(item, inputs) or 0.0
     if item.switch is None:
         return draw
-    fitted = [0.0]
-    for group in item.switch.ports:
-        end = group.link.switch_end if group.link is not None else None
-        if end is not None:
-            module = inputs.by_id[end.item]
-            fitted.append(-(-group.count // end.links) * (it_power_kw(module, inputs) or 0.0))
-    return draw + max(fitted)
+    ends = [(g.count, g.link.switch_end) for g in item.switch.ports if g.link is not None]
+    fitted = (
+        -(-count // end.links) * (it_power_kw(inputs.by_id[end.item], inputs) or 0.0)
+        for count, end in ends
+        if end is not None
+    )
+    return draw + max(fitted, default=0.0)
 
 
 @once_for_each
@@ -161,15 +159,10 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
         return None if exceeds else RackUse(racks_each=racks)
     if space is None:
         return None
-    boxes = []
-    for part, quantity in parts(item, inputs):
-        height, power = part.consumes.rack_units, part.consumes.it_power
-        if height is None or (power is None and space.power_kw is not None):
-            return None
-        weight = part.consumes.weight.value if part.consumes.weight else None
-        each = Box(part.id, height.value, power.value if power else 0.0, weight)
-        boxes.append((each, quantity))
-    return pack(boxes, space)
+    unknown_draw = space.power_kw is not None and it_power_kw(item, inputs) is None
+    if unknown_draw or rack_units(item, inputs) is None:
+        return None
+    return pack([(box(part, inputs), n) for part, n in parts(item, inputs)], space)
 
 
 def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
@@ -196,11 +189,6 @@ def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
         for media in part.media:
             raw_tb[media.type] = raw_tb.get(media.type, 0.0) + quantity * media.raw_tb
     return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(storage.dwpd).model_fields]
-
-
-def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
-    """Client bandwidth of one GPU system, GB/s, before the family's factor."""
-    return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
 
 
 # What must be known.
@@ -319,7 +307,8 @@ class Part(NamedTuple):
 
     def adds(self, item: BillItem, rates: Rates) -> float:
         """Addend of a unit; 0 where unknown, and for stored units of a sum over those in place."""
-        return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
+        stored = isinstance(item, Companion) and item.stored
+        return (self.each(item, rates) or 0.0) if self.bought or not stored else 0.0
 
 
 def _over_term(part: Part) -> Part:
@@ -359,45 +348,223 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
 the companions know."""
 
 
-class ItemCounts(Protocol):
-    """Counts by item id: whole numbers, or expressions of a model."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
 def weights(
     case: Case,
     figure: str,
-    units: ItemCounts,
-    purchased: ItemCounts,
+    units: Any,
+    purchased: Any,
     items: Sequence[BillItem] | None = None,
 ) -> list[tuple[float, Any]]:
     """(per unit, count) of everything that adds to a sum over the bill.
 
-    Args:
-        figure: which sum.
-        units: counts in place by id, numbers or variables of a model. So the money reported is the
-            money optimised.
-        purchased: the same of units bought.
-        items: those of the bill that count, where there are none of the others.
+    ``units`` in place and ``purchased`` by id are numbers, or variables of a model: so the money
+    reported is the money optimised. ``items``: those of the bill, where there are no others.
     """
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.companions.racks]
-    parts, items = SUMS[figure], case.bill_items() if items is None else items
+    parts, rates = SUMS[figure], case.rates
+    items = case.bill_items() if items is None else items
     # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
     counted = [
-        (
-            each if part.bought or item.stands else 0.0,
-            purchased[item.id] if part.bought else units[item.place],
-        )
+        (part.adds(item, rates), purchased[item.id] if part.bought else units[item.place])
         for part in parts
         for item in items
-        if (each := part.each(item, case.rates)) is not None
+        if part.each(item, rates) is not None
     ]
-    placed = [part for part in parts if not part.bought]
     for system, way in case.capped.values():
         capped = system.provisioned_for(way)
-        for part in placed:
-            less = part.adds(capped, case.rates) - part.adds(system, case.rates)
+        for part in (each for each in parts if not each.bought):
+            less = part.adds(capped, rates) - part.adds(system, rates)
             counted.append((less, units[way.standing]))
     return [(each, count) for each, count in counted if each != 0.0]
+
+
+# Bounds of counts: units of an offer by each limit alone, and counts that follow from them.
+
+
+UNLIMITED_UNITS = 20_000
+"""Units that may be bought at least where no limit holds an item back."""
+GENEROUS = 4.0
+"""Multiple of a demand that an item which no limit holds back may cover alone."""
+
+
+def cap(case: Case, offer: Offer) -> int:
+    """The most units of an offer that any plan can hold, idle ones included."""
+    bounds = [math.inf if offer.high is None else float(offer.high)]
+    limits, use = case.limits, offer.rack_use
+    if limits["racks"] is not None and use is not None:
+        bounds.append(limits["racks"] // use.racks_each * use.per_rack)
+    lowest = at_least(offer)
+    for figure, parts in SUMS.items():
+        if (limit := limits.get(figure)) is not None:
+            each = sum(part.adds(lowest, case.rates) for part in parts)
+            # What is owned adds nothing to a sum over units bought.
+            owned = offer.installed if any(part.bought for part in parts) else 0
+            bounds += [owned + limit / each] if each > 0 else []
+    if isinstance(offer, Storage) and offer.table:
+        bounds.append(offer.table[-1].units)
+    least = min(bounds)
+    if math.isinf(least):
+        return unlimited(case, offer)
+    return math.floor(least * (1 + ROUNDING) + ROUNDING)
+
+
+def at_least(offer: Offer) -> Offer:
+    """An offer at its lowest power set point."""
+    if not isinstance(offer, System):
+        return offer
+    least = min(offer.ways, key=lambda way: way.power_share)
+    return offer.provisioned_for(least) if least.power_share < 1.0 else offer
+
+
+def cap_in_use(case: Case, system: System) -> int:
+    """The most systems that any plan needs for the job: those in use and spares."""
+    most = cap(case, system)
+    if case.job.gpus_max is None:
+        return most
+    fewest = [(way, way.systems_for(case.job.gpus_max)) for way in system.ways]
+    needed = max(count + case.job.spare_systems(way, count) for way, count in fewest)
+    return min(most, max(needed, system.low, system.min_units))
+
+
+def unlimited(case: Case, offer: Offer) -> int:
+    """Units of an offer that no limit holds back.
+
+    Several times the largest demand on this item alone. A plan that reaches it is a sign that
+    nothing bounds the problem.
+    """
+    demands = [0.0, float(offer.low), float(offer.min_units)]
+    if isinstance(offer, System):
+        gpus = [float(case.job.gpus_min), case.limits["min_useful_gpus"] or 0.0]
+        floor = case.useful_pflops_floor() or 0.0
+        for way in offer.ways:
+            rate = way.tflops_per_gpu * (case.job.mfu or 0.0)
+            work = floor * 1000.0 / rate if rate > 0 else 0.0
+            demands += [count / way.usable_gpus for count in (*gpus, work)]
+    if isinstance(offer, Storage):
+        demands += _storage_demands(case, offer)
+    return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))
+
+
+def _storage_demands(case: Case, offer: Storage) -> list[float]:
+    """Units of a storage item alone that each demand requires."""
+    job, rule = case.job, case.rule
+    read = [job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read_share]
+    write = [(case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write_share]
+    if rule is not None:
+        read.append(job.gpus_min / rule.per_gpus * rule.nameplate_read_gb_per_s)
+        write.append(job.gpus_min / rule.per_gpus * rule.nameplate_write_gb_per_s)
+    if job.max_restore_s is not None:
+        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read_share
+        terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
+        read += [(a + c * job.gpus_min) * once for a, c in terms]
+    if job.interval.high_s > 0:
+        share = min(job.max_overlap, job.max_blocking)
+        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write_share)
+    demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
+    demands += [
+        (need, offer.nameplate_read_gb_per_s or offer.bulk_nameplate_read_gb_per_s) for need in read
+    ]
+    demands += [(need, offer.nameplate_write_gb_per_s) for need in write]
+    return [need / each for need, each in demands if each > 0]
+
+
+def sizes_fall(case: Case) -> bool:
+    """True if a larger size of some fabric has less of something than a smaller one."""
+    return any(
+        after < before
+        for each in case.companions.quantities
+        if isinstance(each, Steps)
+        for one, other in pairwise(each.sizes)
+        for before, after in zip(one.outputs, other.outputs, strict=True)
+    )
+
+
+# Of counts that follow from the offers': they keep fabrics small.
+
+
+@dataclass
+class Bounds:
+    """Upper bounds of the counts of a case; ``tops`` are the most units of each offer."""
+
+    tops: dict[str, int]
+    weights: list[tuple[float, dict[str, float]]]
+    majorants: dict[str, Majorant] = field(default_factory=dict)
+
+    @classmethod
+    def of_case(cls, case: Case, tops: dict[str, int]) -> Bounds:
+        """The bounds of a case whose offers have at most ``tops`` units."""
+        limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
+        price = {o.id: 0.0 if o.installed else o.unit_net_usd or 0.0 for o in offers}
+        uses = ((o.id, o.rack_use) for o in offers)
+        racks = {name: use.racks_each / use.per_rack if use else 0.0 for name, use in uses}
+        each = (
+            (limits["it_power_kw"], {o.id: o.it_power_kw for o in offers}),
+            (limits["facility_power_kw"], {o.id: o.meter_kw for o in offers}),
+            (limits["capex_usd"], price),
+            (limits["racks"], racks),
+        )
+        joined = [(each.id, each.wired(fabric)) for each in case.rewired for fabric in each.fabrics]
+        return cls(
+            tops,
+            [(float(limit), use) for limit, use in each if limit is not None],
+            {wired: ({name: 1.0}, 0.0) for name, wired in joined},  # at most all of a type
+        )
+
+    def add(self, quantities: Iterable[Quantity]) -> None:
+        """Add the majorants of counts that follow from those known so far."""
+        for quantity in quantities:
+            terms, constant = self.linear(quantity.terms)
+            if isinstance(quantity, Packed):
+                alone = quantity.packing.alone  # racks that would hold every kind by itself
+                shares = zip(alone, quantity.terms, strict=True)
+                terms, constant = self.linear((1.0 / n, name) for n, (_, name) in shares)
+                self.majorants[quantity.name] = terms, constant + len(alone)
+            elif isinstance(quantity, Steps):
+                for index, name in enumerate(quantity.outputs):
+                    self.majorants[name] = self._steps(quantity, index, terms, constant)
+            elif isinstance(quantity, AtLeast):
+                self.majorants[quantity.name] = terms, constant + quantity.least
+            elif isinstance(quantity, Ceil):
+                more = quantity.constant + 1.0 + quantity.if_any
+                self.majorants[quantity.name] = terms, constant + more
+            else:
+                self.majorants[quantity.name] = terms, constant + quantity.constant
+
+    def most(self, terms: Iterable[tuple[float, str]]) -> float:
+        """Upper bound of a sum of terms."""
+        factors, constant = self.linear(terms)
+        best = sum(factor * self.tops[name] for name, factor in factors.items())
+        for limit, use in self.weights:
+            free = sum(f * self.tops[name] for name, f in factors.items() if use[name] <= 0)
+            rates = (f / use[name] for name, f in factors.items() if use[name] > 0)
+            best = min(best, free + limit * max(rates, default=0.0) * (1 + ROUNDING))
+        return best + constant
+
+    def linear(self, terms: Iterable[tuple[float, str]]) -> Majorant:
+        """Majorant of a sum of terms."""
+        factors: dict[str, float] = {}
+        constant = 0.0
+        for factor, name in terms:
+            inner, more = self.majorants.get(name, ({name: 1.0}, 0.0))
+            constant += factor * more
+            for key, value in inner.items():
+                factors[key] = factors.get(key, 0.0) + factor * value
+        return factors, constant
+
+    def _steps(
+        self, quantity: Steps, index: int, terms: dict[str, float], constant: float
+    ) -> Majorant:
+        """Output <= first + rate * amount, with the steepest rate of any size reached."""
+        most = self.most(quantity.terms) + 1.0
+        first = low = 0
+        rate = 0.0
+        for number, size in enumerate(quantity.sizes):
+            if low >= most:
+                break
+            if number == 0:
+                first = size.outputs[index]
+            else:
+                rate = max(rate, (size.outputs[index] - first) / (low + 1))
+            low = size.capacity
+        return {key: rate * value for key, value in terms.items()}, first + rate * constant

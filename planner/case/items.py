@@ -52,11 +52,6 @@ class BillItem:
         return self.id
 
     @property
-    def stands(self) -> bool:
-        """True if its units are in place; spare parts in store are not."""
-        return True
-
-    @property
     def sold_plainly(self) -> bool:
         """True if as many are purchased as are in place."""
         plain = self.pack == 1 and self.min_order <= 1
@@ -93,7 +88,7 @@ class System(Offer):
     """A GPU system and the ways in which the job may run on it, the first as it is sold.
 
     ``fabrics``: numbers of the compute fabrics that it may join, rising, with the names of their
-    ``designs``. ``options``: names of the parallelisms that fit it, of a job with several.
+    ``designs``.
     """
 
     gpus: int
@@ -102,7 +97,6 @@ class System(Offer):
     client_read_gb_per_s: float
     fabrics: tuple[int, ...] = ()
     designs: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
 
     def wired(self, fabric: int) -> str:
         """Name of the count of its systems that a compute fabric joins."""

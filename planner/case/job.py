@@ -12,7 +12,6 @@ from planner.sizing.goodput import (
     longest_swap_per_mtti,
     most_spares,
     repair_load,
-    waiting,
     waiting_odds,
 )
 from planner.sizing.throughput import ScaleLaw
@@ -46,11 +45,6 @@ class SpareUnit(NamedTuple):
     in_rack: bool
 
     @property
-    def name(self) -> Literal["system", "tray"]:
-        """The unit in words."""
-        return "tray" if self.per_system > 1 else "system"
-
-    @property
     def in_each_rack(self) -> int:
         """Spares in each system in use, where racks hold them."""
         return self.per_system - math.ceil(self.usable_gpus / self.gpus) if self.in_rack else 0
@@ -68,26 +62,20 @@ class SpareUnit(NamedTuple):
 class Repair(NamedTuple):
     """Failures that take hardware out, and for how long.
 
-    A ``hardware_share`` of the interruptions does; ``out_s`` is the repair time per interruption,
-    s, and ``swap_s`` the delay of a restart after one that does. ``spares`` is None where their
-    number is decided. A job that ``shrinks`` goes on with fewer replicas where units are short;
-    another waits.
+    A ``hardware_share`` of the interruptions does; ``repair_s`` is the mean time to repair, and
+    ``swap_s`` the delay of a restart after one. ``spares`` is None where their number is decided.
+    A job that ``shrinks`` goes on with fewer replicas where units are short; another waits.
     """
 
     hardware_share: float
-    out_s: float
+    repair_s: float
     swap_s: float
     spares: int | None
     shrinks: bool = False
 
-    @property
-    def repair_s(self) -> float:
-        """Mean time to repair of a unit, s."""
-        return self.out_s / self.hardware_share
-
     def load(self, failures_per_gpu_day: float, gpus: float) -> float:
         """Units out on average if the job never waited."""
-        return repair_load(failures_per_gpu_day, gpus, self.out_s)
+        return repair_load(failures_per_gpu_day, gpus, self.hardware_share * self.repair_s)
 
     def standing_by(self, unit: SpareUnit, systems: int, gpus: int) -> int:
         """Spares of a number of systems in the cluster; negative if fewer than stated."""
@@ -97,15 +85,6 @@ class Repair(NamedTuple):
         if self.spares is None:
             return free
         return self.spares if free >= self.spares else free - self.spares
-
-    def waiting(
-        self, unit: SpareUnit, spares: int, gpus: float, failures_per_gpu_day: float
-    ) -> float:
-        """Share of time the job waits for repairs; in each rack spares follow from the system."""
-        if not unit.in_rack:
-            return waiting(spares, self.load(failures_per_gpu_day, gpus))
-        odds = gpus * self.rack_odds(unit, failures_per_gpu_day)
-        return odds / (1.0 + odds)
 
     def rack_odds(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
         """Time waited over the time not waited, per GPU in use, spares in each rack."""
@@ -141,8 +120,7 @@ class Way:
         or whole systems.
     tflops_per_gpu: rate that ``Job.mfu`` applies to, at the power set point.
     power_share: share of the rated power that a system is provisioned for.
-    min_replicas: fewest replicas whose memory holds the shared state, over all types;
-        ``least_running`` of them go on where a job shrinks.
+    min_replicas: fewest replicas whose memory holds the shared state, over all types.
     tensor_gpus: GPUs of a tensor group. option: name of the parallelism, of a job with several.
     drives: None without a local level. host_copy_gb_per_s: copy from a GPU to its host, where the
         stall is derived from it.
@@ -159,7 +137,6 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
-    least_running: int = 1
     tensor_gpus: int | None = None
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
@@ -270,14 +247,10 @@ class Job:
     def spare_systems(self, way: Way, systems: int) -> int:
         """The most systems beside those in use that any plan gains from."""
         if self.repair is None or way.spare_unit.in_rack:
-            return self.hot(systems)
+            return self.hot_spares if systems else 0
         gpus = systems * way.usable_gpus
         most = self.repair.most_useful(way.failures_per_gpu_day, gpus)
         return ceil(most / way.spare_unit.per_system)
-
-    def hot(self, used: int) -> int:
-        """Hot spares of a type with ``used`` systems in use."""
-        return self.hot_spares if used else 0
 
     def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
         """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint in one restore."""

@@ -7,10 +7,10 @@ The bill of materials has items of two kinds: offers, whose counts are decided, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from planner.case.items import BillItem, FamilyOffer, Offer, Storage, System, Terms
 from planner.case.job import Job, Way
@@ -25,6 +25,7 @@ from planner.units import HOURS_PER_YEAR
 if TYPE_CHECKING:
     from planner.sizing.packing import Packing, Shares
 
+_T = TypeVar("_T")
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """Objectives of analyses, not of problem files."""
 ObjectiveName = Literal[Maximized, Minimized, AmountName]
@@ -93,20 +94,6 @@ class Steps:
     sizes: tuple[Size, ...]
     outputs: tuple[str, ...]
 
-    @property
-    def most(self) -> int:
-        """The largest capacity."""
-        return self.sizes[-1].capacity if self.sizes else 0
-
-    @cached_property
-    def falls(self) -> bool:
-        """True if some larger size has less of something than a smaller one."""
-        return any(
-            after < before
-            for one, other in itertools.pairwise(self.sizes)
-            for before, after in zip(one.outputs, other.outputs, strict=True)
-        )
-
     @cached_property
     def ramps(self) -> tuple[Ramp, ...]:
         """The sizes as few straight ramps."""
@@ -173,13 +160,7 @@ class Companion(BillItem):
 
     terms: Terms
     roles: tuple[str, ...]
-    racks_each: int
     stored: bool = False
-
-    @property
-    def stands(self) -> bool:
-        """True if its units are in place; spare parts in store are not."""
-        return not self.stored
 
 
 @dataclass(frozen=True)
@@ -219,7 +200,6 @@ class Companions:
     items: tuple[Companion, ...] = ()
     racks: Terms = ()
     shared: Packed | None = None
-    shared_pdus_per_rack: int = 0
     pdus_per_rack: tuple[tuple[str, int], ...] = ()
     fabrics: tuple[Fabric, ...] = ()
     missing: tuple[str, ...] = ()
@@ -228,43 +208,43 @@ class Companions:
         """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
-        def _nonzero_terms(terms: Terms) -> Terms:
+        def left(terms: Terms) -> Terms:
             return tuple((factor, names.get(n) or n) for factor, n in terms if n not in gone)
+
+        def beside(terms: Terms, each: Iterable[_T]) -> tuple[_T, ...]:
+            pairs = zip(terms, each, strict=True)
+            return tuple(value for (_, name), value in pairs if name not in gone)
 
         quantities: list[Quantity] = []
         for quantity in self.quantities:
-            terms = _nonzero_terms(quantity.terms)
+            terms = left(quantity.terms)
             if not terms and quantity.terms and vanishes(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
-                continue
-            if isinstance(quantity, Packed):
-                pairs = zip(quantity.terms, quantity.shares, strict=True)
-                shares = tuple(share for (_, name), share in pairs if name not in gone)
+            elif isinstance(quantity, Packed):
+                shares = beside(quantity.terms, quantity.shares)
                 quantities.append(replace(quantity, terms=terms, shares=shares))
             else:
                 quantities.append(replace(quantity, terms=terms))
-        items = []
-        for item in self.items:
-            pairs_of_role = zip(item.terms, item.roles, strict=True)
-            roles = tuple(role for (_, name), role in pairs_of_role if name not in gone)
-            if roles:
-                items.append(replace(item, terms=_nonzero_terms(item.terms), roles=roles))
+        items = [
+            replace(item, terms=left(item.terms), roles=beside(item.terms, item.roles))
+            for item in self.items
+        ]
         return replace(
             self,
             quantities=tuple(quantities),
-            items=tuple(items),
-            racks=_nonzero_terms(self.racks),
+            items=tuple(item for item in items if item.roles),
+            racks=left(self.racks),
             shared=next((each for each in quantities if isinstance(each, Packed)), None),
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
             fabrics=tuple(
                 replace(
                     fabric,
                     serves=tuple(name for name in fabric.serves if name not in gone),
-                    amount=_nonzero_terms(fabric.amount),
-                    links=_nonzero_terms(fabric.links),
+                    amount=left(fabric.amount),
+                    links=left(fabric.links),
                 )
                 for fabric in self.fabrics
-                if _nonzero_terms(fabric.amount)
+                if left(fabric.amount)
             ),
         )
 
@@ -282,32 +262,13 @@ class Limits(dict[str, float | None]):
     Nothing is changed in place.
     """
 
-    @classmethod
-    def from_values(cls, given: Mapping[str, float | None]) -> Limits:
-        """Limits by field, None where not given."""
-        fields = (limit.field for limit in of_group("supply", "ratio", "target"))
-        return cls(dict.fromkeys((*fields, *HELD))).with_values(**given)
-
     def with_values(self, **changed: float | None) -> Limits:
-        """The limits with some of them changed.
-
-        Raises:
-            KeyError: there is no such limit.
-        """
-        for name in changed:
-            if name not in self:
-                raise KeyError(name)
-        return Limits({**self, **changed})
-
-    def given(self, name: str) -> float:
-        """A limit that is known to be given."""
-        limit = self[name]
-        assert limit is not None
-        return limit
+        """The limits with some of them changed; KeyError where there is no such limit."""
+        if unknown := changed.keys() - self.keys():
+            raise KeyError(*unknown)
+        return Limits(self | changed)
 
 
-OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
-"""Objectives that depend on goodput."""
 NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target", "ratio"))
 """Limits that depend on goodput."""
 
@@ -390,8 +351,8 @@ class Case:
     @property
     def needs_goodput(self) -> bool:
         """True if the objective or a floor depends on goodput."""
-        floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
-        return self.objective in OF_USEFUL_WORK or floors
+        floors = (self.limits[name] is not None for name in NEEDS_GOODPUT)
+        return self.objective in {"goodput", "useful_gpus"} | RATIOS or any(floors)
 
     @property
     def near_optimal_loss(self) -> float:
@@ -417,10 +378,6 @@ class Case:
         if days is not None:
             floors.append(self.days_at_one_pflops() / days)
         return max((floor for floor in floors if floor is not None), default=None)
-
-    def under(self, limits: Limits) -> Case:
-        """The case under other limits, with the same companions."""
-        return replace(self, limits=limits).billed_as(self)
 
     # Items.
 
@@ -479,16 +436,14 @@ class Case:
 
     @cached_property
     def unplaced(self) -> Mapping[str, tuple[str, ...]]:
-        """By way, the GPU systems that do not fit its parallelism, if any.
-
-        None of them is in the cluster of a job that runs so, not even idle.
-        """
-        unfit = {
-            way.id: tuple(s.id for s in self.systems if way.option not in s.options)
-            for way in self.ways
-            if way.option is not None
+        """By way, the GPU systems without its parallelism: none is in the cluster, even idle."""
+        options = {system.id: {way.option for way in system.ways} for system in self.systems}
+        fit = {w.id: [s for s, known in options.items() if w.option in known] for w in self.ways}
+        return {
+            name: tuple(system for system in options if system not in ids)
+            for name, ids in fit.items()
+            if len(ids) < len(options)
         }
-        return {name: ids for name, ids in unfit.items() if ids}
 
     @cached_property
     def rewired(self) -> tuple[System, ...]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from planner.case import figures
-from planner.case.bounds import cap
 from planner.case.companions import derive_companions
 from planner.case.fabrics import fabric_keys, no_compute_fabric, no_port_group
 from planner.case.figures import (
     bill_item,
+    cap,
     it_power_kw,
     least_stated,
     needs_power,
@@ -22,8 +22,8 @@ from planner.case.figures import (
 from planner.case.items import FamilyOffer, Offer, SizeRow, Storage, System
 from planner.case.job import IntervalRule, Levels, Mode, Repair
 from planner.case.job import Job as JobNumbers
-from planner.case.model import Case, Companions, Limits, Policy, Rates, Split
-from planner.case.ways import choices_on, no_spread, options_on, scale_law, ways_of, why_no_choice
+from planner.case.model import HELD, Case, Companions, Limits, Policy, Rates, Split
+from planner.case.ways import choices_on, no_spread, scale_law, ways_of, why_no_choice
 from planner.currency import discounted_years
 from planner.errors import InputError
 from planner.figures import FIGURES, STATED
@@ -31,7 +31,7 @@ from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, value_at
 from planner.schema.catalog import Item
-from planner.schema.job import FixedInterval, Job
+from planner.schema.job import Job, OptimalInterval
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb
 from planner.sizing.goodput import remote_share
@@ -68,11 +68,6 @@ def resolve(inputs: Inputs) -> Case:
         raise _error(inputs, "several-types", job_path("gpus.max_types"), message, fix)
     systems, term = _with_fabrics(inputs, systems), problem.term
     rule = problem.storage.rule
-    bandwidth = None
-    if isinstance(rule, CustomRule):
-        bandwidth = BandwidthRule(rule.name, rule.read, rule.write)
-    elif rule != "demand":
-        bandwidth = VENDOR_RULES[rule]
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
@@ -85,7 +80,9 @@ def resolve(inputs: Inputs) -> Case:
         delivered_write_share=problem.storage.delivered_fraction.write,
         max_families=problem.storage.max_families,
         tolerate_down=problem.storage.tolerate_down,
-        rule=bandwidth,
+        rule=BandwidthRule(rule.name, rule.read, rule.write)
+        if isinstance(rule, CustomRule)
+        else VENDOR_RULES.get(rule),
         rates=Rates(0.0, 0.0, 0.0, 0.0)
         if term is None
         else Rates(
@@ -103,11 +100,7 @@ def resolve(inputs: Inputs) -> Case:
 
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
-    """A case with its companions, for as many systems as its limits allow.
-
-    A case whose limits are changed needs its companions anew: fabrics are derived only as far
-    as a plan can need them.
-    """
+    """A case with its companions, whose fabrics are only as large as its limits allow."""
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     return replace(case, companions=derive_companions(inputs, case, tops))
 
@@ -160,15 +153,15 @@ def _offer(item: Item, inputs: Inputs) -> dict[str, Any]:
 
 def _system(item: Item, inputs: Inputs) -> System:
     assert item.provides.gpus is not None
-    limit = inputs.problem.storage.client_limit
+    limit, client = inputs.problem.storage.client_limit, item.client
     gpus = item.provides.gpus.value
+    assumed = figures.CLIENT_GB_PER_S_PER_GPU * gpus
     return System(
         **_offer(item, inputs),
         gpus=gpus,
         ways=ways_of(item, inputs),
-        client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
-        client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
-        options=options_on(item, inputs.problem.job),
+        client_write_gb_per_s=limit.write or (client.write.value if client.write else assumed),
+        client_read_gb_per_s=limit.read or (client.read.value if client.read else assumed),
     )
 
 
@@ -251,7 +244,7 @@ def limits_of(problem: Problem) -> Limits:
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
     own = {"facility_power_kw": problem.site.facility_limit_kw, "racks": problem.site.racks}
-    return Limits.from_values(given | own)
+    return Limits(given | own | dict.fromkeys(HELD))
 
 
 def limit_at(problem: Problem, path: str, value: float) -> float:
@@ -295,11 +288,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
     job, checkpoint, restore = problem.job, problem.job.checkpoint, problem.job.restore
     size_gb, bytes_each = job_size(job)
     local, interval, repair = job.levels, checkpoint.interval, job.repair
-    low_s, high_s = (
-        (interval.every_s,) * 2
-        if isinstance(interval, FixedInterval)
-        else (interval.min_s, interval.max_s)
-    )
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
@@ -314,16 +302,14 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         drain_slowdown=checkpoint.drain_slowdown,
         max_overlap=checkpoint.max_overlap,
         max_blocking=checkpoint.max_blocking,
-        interval=IntervalRule(interval.policy, low_s, high_s),
+        interval=IntervalRule("optimal", interval.min_s, interval.max_s)
+        if isinstance(interval, OptimalInterval)
+        else IntervalRule("fixed", interval.every_s, interval.every_s),
         one_replica_writes=checkpoint.writers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
         restart_s=job.restart_s,
-        gpus_min=max(
-            1,
-            min((option.replica_gpus for option in job.options), default=1),
-            job.gpus.min or 1,
-        ),
+        gpus_min=max(min((o.replica_gpus for o in job.options), default=1), job.gpus.min or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot_spares,
         whole_replicas=job.whole_replicas,
@@ -350,7 +336,7 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         if repair is None
         else Repair(
             hardware_share=repair.share,
-            out_s=repair.share * repair.time_s,
+            repair_s=repair.time_s,
             swap_s=repair.swap_s,
             spares=repair.spares if isinstance(repair.spares, int) else None,
             shrinks=repair.when_short == "shrink",

@@ -6,6 +6,7 @@ reason.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import it_power_kw
@@ -51,8 +52,7 @@ FULL = Point(1.0, 1.0, 1.0, None)
 class Choice(NamedTuple):
     """A set point, a precision and a parallelism, with the rate before these count.
 
-    ``rate_tflops``: the peak rate where the job states its MFU, else the ``measured`` one; None
-    where neither is known.
+    ``rate_tflops``: the peak rate where the job states its MFU, else the ``measured`` one.
     """
 
     point: Point
@@ -96,7 +96,6 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
     parallel, local = job.parallelism, item.local
     replica = parallel.replica_gpus if parallel else None
-    least = least_replicas(item, job) or 1
     rate, law = choice.rate_tflops or 0.0, scale_law(job)
     measured_at = choice.measured.gpus if choice.measured else job.training.scale_reference
     if law is not None and measured_at is not None:  # the rate where the law of scale gives 1
@@ -120,8 +119,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
         failures_per_gpu_day=failures,
         spare_unit=spare_unit(item, usable, job),
         power_share=choice.point.power,
-        min_replicas=least,
-        least_running=least,
+        min_replicas=least_replicas(item, job) or 1,
         option=choice.option.name if several and choice.option else None,
         tensor_gpus=parallel.tensor if parallel else None,
         drives=drives,
@@ -155,12 +153,8 @@ def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
 
 
 def _choices(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> list[Choice]:
-    """Choices of a job in one parallelism: the first precision at the highest cap first.
-
-    Args:
-        system_kw: maximum draw of one unit, kW; None where not known.
-        rated: whether only choices with a known rate count.
-    """
+    """Choices of a job in one parallelism, the first precision at the highest cap first; of those
+    with a known rate alone where ``rated``."""
     choices = []
     for precision in job.training.precisions:
         row = measured(item, job, precision)
@@ -189,8 +183,7 @@ def why_no_choice(item: Item, inputs: Inputs, job: Job) -> str | None:
         return f"dense {names} rate" if model is None else f"a measured rate of {model} in {names}"
     if any(_points(item, job, precision, system_kw) for precision in training.precisions):
         return None
-    caps = ", ".join(f"{cap:.4g}" for cap in (job.power and job.power.asked) or ())
-    return f"a power set point at a cap of {caps}"
+    return "a power set point at the caps asked for"
 
 
 def peak_tflops(item: Item, precision: Precision) -> float | None:
@@ -255,19 +248,8 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
 # Parallelism: whether a replica fits a type, and how many of its GPUs it can use.
 
 
-def options_on(item: Item, job: Job) -> tuple[str, ...]:
-    """Names of the parallelisms that fit a GPU system, of a job with several."""
-    if len(job.options) < 2:
-        return ()
-    return tuple(one.name for one in job.options if no_spread(item, job.spread(one)) is None)
-
-
 def usable_gpus(item: Item, job: Job, most: int | None = None) -> int:
-    """GPUs of one system that the job can use; 0 where a tensor group does not fit.
-
-    Args:
-        most: how many it may use, where that is decided; else the job's limit.
-    """
+    """GPUs of one system that the job can use; 0 where a tensor group does not fit."""
     assert item.provides.gpus is not None
     gpus, most = item.provides.gpus.value, most or job.gpus.most_of(item.id)
     if not job.whole_replicas:
@@ -286,11 +268,7 @@ def uses_of(item: Item, job: Job) -> tuple[int, ...]:
     whole = usable_gpus(item, job)
     if job.gpus.most_of(item.id) is not None or not spare_unit(item, whole, job).in_rack:
         return (whole,)
-    gpus, parallel = item.provides.gpus.value, job.parallelism
-    every = set(range(1, gpus + 1))
-    if job.whole_replicas and parallel is not None:
-        tensor, replica = parallel.tensor, parallel.replica_gpus
-        every = {checkpoint.usable_gpus(gpus, tensor, replica, most) for most in every}
+    every = {usable_gpus(item, job, most) for most in range(1, item.provides.gpus.value + 1)}
     return tuple(sorted(every - {0}, reverse=True))
 
 
@@ -340,15 +318,12 @@ def no_spread(item: Item, job: Job) -> str | None:
             f"({place})"
         )
     unit = spare_unit(item, usable, job)
-    if repair is not None and unit.in_rack and repair.when_short == "shrink":
+    shrinks = repair is not None and repair.when_short == "shrink"
+    if repair is not None and unit.in_rack and (shrinks or repair.spares != "open"):
+        setting = "repair.unit: system" if shrinks else "repair.spares: open"
         return (
-            f"its spare trays stay in their racks ({place}), where running on with fewer replicas "
-            f"is not planned: say repair.unit: system in the job '{job.name}'"
-        )
-    if repair is not None and unit.in_rack and repair.spares != "open":
-        return (
-            f"its spare trays are the {unit.in_each_rack} that {place} leaves over in each system, "
-            f"not {repair.spares}: say repair.spares: open in the job '{job.name}'"
+            f"its spare trays are the {unit.in_each_rack} that {place} leaves over in each rack: "
+            f"say {setting} in the job '{job.name}'"
         )
     if least_replicas(item, job) is None:
         return (
@@ -364,29 +339,32 @@ def no_spread(item: Item, job: Job) -> str | None:
 def ways_in_plan(case: Case, plan: Plan) -> tuple[str, ...]:
     """Ids of the ways in which the job of a plan runs; none without a job.
 
-    Of several that the plan does not tell apart, the first.
+    The first of those nearest to the plan: in its choice and fabric, with no more GPUs of a system
+    than its replicas fill, and with the most of these.
     """
     if not plan.jobs:
         return ()
     job, found = plan.jobs[0], []
+    fabrics = {
+        each.prefix: (each.switch, each.planes, each.oversubscription, each.radix)
+        for each in case.companions.fabrics
+    }
     for system in (each for each in case.systems if each.id in job.gpu_types):
         choices = {way.id for way in job.ways if way.gpu_type == system.id}
-        ways = [way for way in system.ways if not choices or way.choice in choices]
         built = {
             (report.switch_sku, report.planes, report.oversubscription, report.radix)
             for report in plan.fabrics
             if report.network == "compute" and system.id in report.serves
         }
-        numbers = {
-            number
-            for number in system.fabrics
-            for fabric in case.companions.fabrics
-            if fabric.prefix == f"compute{number}"
-            and (fabric.switch, fabric.planes, fabric.oversubscription, fabric.radix) in built
+        most = job.per_system_gpus or math.inf
+        differences = {
+            way.id: (
+                way.choice not in choices,
+                fabrics.get(f"compute{way.fabric}") not in built,
+                way.usable_gpus > most,
+                -way.usable_gpus,
+            )
+            for way in system.ways
         }
-        ways = [way for way in ways if not numbers or way.fabric in numbers] or ways
-        most = job.per_system_gpus
-        if most is not None:  # of an edited plan as many as its replicas fill
-            ways = [way for way in ways if way.usable_gpus <= most] or ways
-        found += [way.id for way in sorted(ways, key=lambda way: -way.usable_gpus)[:1]]
+        found.append(min(differences, key=lambda name: differences[name]))
     return tuple(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.errors import Finding, InputError, suggest
-from planner.files import remove, write_all
+from planner.files import contents, remove, write_all
 from planner.library import File, check_files, load
 from planner.results import draw
 from planner.schema.telemetry import Characterization
@@ -81,6 +82,8 @@ def characterize(
     files = [Path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
+    for path in files:
+        _refuse_yaml(path)
     window_s = None if window is None else seconds("--window", window)
     options = ReadOptions(**reading, window_s=window_s)
     rows = None if jobs is None else read_jobs(Path(jobs))
@@ -113,6 +116,24 @@ def characterize(
     if output is not None:
         _write(record, table, Path(output), files[0])
     return record
+
+
+def _refuse_yaml(path: Path) -> None:
+    """Refuse a problem file, catalog or price book in place of a trace, with its own command."""
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return
+    head = contents(path, most_bytes=100_000_000, what="trace").decode(errors="replace")
+    named = re.search(r"^(catalog|price_book|jobs):", head, re.MULTILINE)
+    kind, command = {
+        "catalog": ("a catalog", "planner catalog --check {}"),
+        "price_book": ("a price book", "planner catalog --check --prices {}"),
+        "jobs": (
+            "a problem file",
+            "planner solve {0}, or to calibrate: planner characterize TRACE --problem {0}",
+        ),
+    }.get(named[1] if named else "", ("a YAML file", "CSV, Excel, JSON or Parquet"))
+    message = f"is {kind}, not a trace"
+    raise InputError(Finding("trace", message, str(path), fix=f"use {command.format(path)}"))
 
 
 def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:

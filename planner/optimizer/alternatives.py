@@ -21,7 +21,7 @@ from planner.optimizer.operate import (
     Run,
     broken_limits,
     goodput_with,
-    is_orderly,
+    is_orderable,
     meets_floors,
     operate,
 )
@@ -170,7 +170,7 @@ class OtherStorage:
         """The run on such a purchase if it serves the job and may be ordered."""
         case = self.case
         units = {**like.units, item.id: max(count, item.low)}
-        if not is_orderly(case, units):
+        if not is_orderable(case, units):
             return None
         named = {offer.id: units[offer.id] for offer in case.offers()}
         run = operate(case, like.mode, named, like.used, like.gpus, like.ways)
@@ -222,7 +222,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
         boxes = space.whole(np.arange(len(names)))
         demanded = demands[: space.first_store, boxes.owner].T > 0
         runs = np.asarray((space.runs[boxes.team] | ~demanded).all(axis=1))
-        begin.append((space, boxes.at(runs)))
+        begin.append((space, boxes.take(runs)))
     sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
     for name, answer in zip(names, search.run(begin=begin), strict=True):
         run = None if answer.point is None else answer.point.operated()
@@ -246,7 +246,7 @@ def fitted(case: Case, run: Run) -> Run | None:
     if any(count and name not in ids for name, count in run.units.items()):
         return None
     units = {name: run.units.get(name, 0) for name in ids}
-    if not is_orderly(case, units) or broken_limits(case, units, run.ways):
+    if not is_orderable(case, units) or broken_limits(case, units, run.ways):
         return None
     if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
         return None

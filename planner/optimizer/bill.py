@@ -412,8 +412,8 @@ class Stores:
     usable_tb: Numbers
     bulk_tb: Numbers
 
-    def at(self, places: Places | Flags) -> Stores:
-        """Some of them."""
+    def take(self, places: Places | Flags) -> Stores:
+        """The storage at some places."""
         return Stores(*(getattr(self, each.name)[places] for each in fields(self)))
 
 
@@ -526,7 +526,7 @@ def limited(limits: Limits) -> tuple[Limit, ...]:
 
 def allowed(supplies: Sequence[Limit], limits: Limits) -> Numbers:
     """The amounts that limits allow, each in the unit of its row."""
-    return np.array([limits.given(each.field) / each.scale for each in supplies], dtype=float)
+    return np.array([(limits[each.field] or 0.0) / each.scale for each in supplies], dtype=float)
 
 
 def least_order(offer: Offer) -> int:

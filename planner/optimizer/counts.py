@@ -17,7 +17,7 @@ import numpy as np
 from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case
-from planner.case.bounds import Bounds
+from planner.case.figures import Bounds
 from planner.case.items import BillItem, Storage
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps

@@ -110,8 +110,8 @@ def operate(
         used: systems in use by type.
         ways: ids of the ways; a type without one runs in its first.
     """
-    hot = case.job.hot
-    if any(count + hot(count) > units.get(name, 0) for name, count in used.items()):
+    hot = case.job.hot_spares
+    if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
         return None
     single = _Single.of(case, mode, units, used, gpus, ways)
     if single is None:
@@ -155,7 +155,7 @@ def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     assert single is not None
     use, count, some = single.use, len(stores.write), len(single.use.gpus)
     each = np.repeat(np.arange(some), count)
-    many = replace(use.at(each), stores=stores.at(np.tile(np.arange(count), some)))
+    many = replace(use.take(each), stores=stores.take(np.tile(np.arange(count), some)))
     ran = single.work.run(many)
     return np.asarray(np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count).max(axis=0))
 
@@ -200,7 +200,7 @@ class _Single:
             same + place,
             same + count,
             same + gpus,
-            stores_of(case, units).at(same),
+            stores_of(case, units).take(same),
             ports=Ports(*(each[same] for each in work.ports_of(place, counts))),
             every=tried,
         )
@@ -209,14 +209,14 @@ class _Single:
     def record(self, ran: JobRun, place: int = 0) -> Run:
         """Every figure of the run of an entry."""
 
-        def at(figures: NDArray[Any]) -> float:
+        def entry(figures: NDArray[Any]) -> float:
             return float(figures[place])
 
         work, use, flow, t = self.work, self.use, ran.flow, ran.times
         job, repair, gpus = self.case.job, self.case.job.repair, int(use.gpus[place])
         (system, way), in_use = self.running[0], sum(self.used.values())
         ports, stores, writing = work.ports(use), use.stores, in_use
-        client_read = at(ports.read * stores.read_factor)
+        client_read = entry(ports.read * stores.read_factor)
         if job.one_replica_writes:  # the systems of one, of the type whose ports move least
             counts = [(-(-(w.replica_gpus or 0) // w.usable_gpus), s) for s, w in self.running]
             writing = min((n * s.client_write_gb_per_s, n) for n, s in counts)[1]
@@ -229,29 +229,29 @@ class _Single:
             used=self.used,
             gpus=gpus,
             ways=tuple(way.id for _, way in self.running),
-            delivered_write_gb_per_s=at(flow.write),
-            delivered_read_gb_per_s=at(flow.read),
-            data_gb_per_s=min(self.case.delivered_read_share * at(stores.read), client_read),
-            degraded_write_gb_per_s=at(flow.degraded_write),
-            degraded_read_gb_per_s=at(flow.degraded_read),
-            client_write_gb_per_s=at(ports.write * stores.write_factor),
+            delivered_write_gb_per_s=entry(flow.write),
+            delivered_read_gb_per_s=entry(flow.read),
+            data_gb_per_s=min(self.case.delivered_read_share * entry(stores.read), client_read),
+            degraded_write_gb_per_s=entry(flow.degraded_write),
+            degraded_read_gb_per_s=entry(flow.degraded_read),
+            client_write_gb_per_s=entry(ports.write * stores.write_factor),
             client_read_gb_per_s=client_read,
             writing_systems=writing,
             reading_systems=in_use,
-            interval_s=at(ran.interval_s),
-            stall_s=at(t.stall),
-            drain_s=at(t.drain),
-            local_drain_s=0.0 if t.local is None else at(t.local.drain_s),
-            fan_out=at(work.fan_once[use.team] + work.fan_each[use.team] * gpus),
-            restore_s=at(t.restore),
-            mtti_s=at(ran.mtti_s),
-            failures_per_gpu_day=at(work.rate[use.team]),
-            tflops_per_gpu=at(work.rates(use.team, use.gpus.astype(float), job.scale)),
-            goodput=at(ran.goodput),
+            interval_s=entry(ran.interval_s),
+            stall_s=entry(t.stall),
+            drain_s=entry(t.drain),
+            local_drain_s=0.0 if t.local is None else entry(t.local.drain_s),
+            fan_out=entry(work.fan_once[use.team] + work.fan_each[use.team] * gpus),
+            restore_s=entry(t.restore),
+            mtti_s=entry(ran.mtti_s),
+            failures_per_gpu_day=entry(work.rate[use.team]),
+            tflops_per_gpu=entry(work.rates(use.team, use.gpus.astype(float), job.scale)),
+            goodput=entry(ran.goodput),
             replica_gpus=way.replica_gpus,
             every=1 if t.local is None or use.every is None else int(use.every[place]),
             spares=spares,
-            waiting=at(ran.waiting),
+            waiting=entry(ran.waiting),
         )
 
 
@@ -293,7 +293,7 @@ def best_division(
 
     def scores(gpus: Counts, ports: Ports | None = None) -> Numbers:
         some = np.zeros(len(gpus), dtype=np.int64)
-        return score(Uses(some + team, some + ANY_SYSTEMS, gpus, stores.at(some), ports=ports))
+        return score(Uses(some + team, some + ANY_SYSTEMS, gpus, stores.take(some), ports=ports))
 
     bounds, best, found = scores(numbers), -math.inf, None
     order = np.argsort(-bounds, kind="stable")
@@ -431,8 +431,8 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]
 # Limits on a purchase, whatever the job does with it.
 
 
-def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
-    """True if counts may be ordered: minimum orders, highest counts, families in use."""
+def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
+    """True if counts keep minimum orders, highest counts, size tables and the families allowed."""
     serving: dict[str, int] = {}
     for offer in case.offers():
         count, high = units.get(offer.id, 0), offer.high
@@ -465,7 +465,7 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
     sums = limited(case.limits)
     unplaced = (name for way in ways for name in case.unplaced.get(way, ()))
     return [
-        *(s.name for s in sums if spent[s.figure] > case.limits.given(s.field) * (1 + SLACK)),
+        *(s.name for s in sums if spent[s.figure] > (case.limits[s.field] or 0.0) * (1 + SLACK)),
         *(
             f"stock_{i.id}"
             for i in case.bill_items()

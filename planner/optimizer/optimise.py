@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bounds import cap, unlimited
+from planner.case.figures import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.limits import Limit
@@ -219,7 +219,7 @@ class Question:
             one.endless = one.first.point is not None and self.endless(one.first, column)
         some = [n for n, one in enumerate(found) if one.first.point and not one.endless]
         if self.ties and some:
-            self._settle([found[n] for n in some], hold.at(np.array(some, dtype=np.int64)))
+            self._settle([found[n] for n in some], hold.take(np.array(some, dtype=np.int64)))
         return found
 
     def _widths(self, values: Numbers, share: float) -> Numbers:
@@ -296,7 +296,7 @@ class Question:
             width = 0.0 if whole else self.tolerance
             hold.keep(worth, _values(found), width * np.abs(_values(found)))
         for place, one in enumerate(found):
-            self._use_best(one, hold.at(np.array([place])))
+            self._use_best(one, hold.take(np.array([place])))
 
     def _use_best(self, one: Settled, hold: Hold) -> None:
         """Take the same purchase in the mode and ways in which it does most work."""

@@ -24,8 +24,7 @@ from typing import Any
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.bounds import cap, cap_in_use, sizes_fall
-from planner.case.figures import weights
+from planner.case.figures import cap, cap_in_use, sizes_fall, weights
 from planner.case.items import Offer
 from planner.case.job import ROUNDING
 from planner.figures import OBJECTIVES, RATIOS
@@ -196,7 +195,7 @@ class Program(Rows):
             self.row(f"spares_{system.id}", in_use - bought <= -float(self.team.spares))
 
     def gpus_in_use(self) -> None:
-        """least <= N <= most: the job's limits, replicas that memory holds, micro-batches, swaps
+        """least <= N <= most: the job's limits, replicas that memory holds, swaps
         that are short beside the time between failures, local copies that fit."""
         low, high = self.useful.gpus_range
         self.row("least_gpus", self.gpus >= min(low, 1e9))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from planner.case import Case
-from planner.case.bounds import cap
+from planner.case.figures import cap
 from planner.errors import SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION

@@ -203,17 +203,17 @@ class Hold:
             self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
 
     def copy(self) -> Hold:
-        """Another that holds the same."""
+        """An independent copy."""
         return Hold(self.limits.copy(), [*self.held], self.begin)
 
-    def at(self, some: Places) -> Hold:
-        """The part of some scenarios."""
+    def take(self, some: Places) -> Hold:
+        """The limits held for some of the scenarios."""
         held, begin = [Held(worth, least[some]) for worth, least in self.held], None
         if self.begin is not None:
             place = np.full(self.limits.shape[1], -1, dtype=np.int64)
             place[some] = np.arange(len(some))
             moved = [(space, b._replace(owner=place[b.owner])) for space, b in self.begin]
-            begin = [(space, boxes.at(boxes.owner >= 0)) for space, boxes in moved]
+            begin = [(space, boxes.take(boxes.owner >= 0)) for space, boxes in moved]
         return Hold(self.limits[:, some], held, begin)
 
 
@@ -321,10 +321,10 @@ class Search:
                 self.best
             ).all():  # where least is asked for, floors are met at the top
                 self.look_at(space, some._replace(low=some.high))
-            self._keep(space, some.at(some.single))
+            self._keep(space, some.take(some.single))
             halves = self._bounded(
                 space,
-                space.halved(some.at(~some.single), self.limits, self._systems_first(space)),
+                space.halved(some.take(~some.single), self.limits, self._systems_first(space)),
             )
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
@@ -349,7 +349,7 @@ class Search:
         if self.demands is None:
             return boxes
         boxes = boxes._replace(low=np.maximum(boxes.low, self.demands[:, boxes.owner]))
-        return boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
+        return boxes.take(np.asarray((boxes.low <= boxes.high).all(axis=0)))
 
     def _answers(self, left: Sequence[Boxes]) -> list[Answer]:
         ends, bounds = np.ones(len(self.best), dtype=bool), np.maximum(self.best, self.passed)
@@ -377,14 +377,14 @@ class Search:
     def _open_boxes(self, space: Space, boxes: Boxes) -> Boxes:
         """The boxes that may hold something better; the bound covers the others."""
         open_ = boxes.bound > self._enough()[boxes.owner]
-        gone = boxes.at(~open_)
+        gone = boxes.take(~open_)
         np.maximum.at(self.passed, gone.owner, gone.bound)
         self._keep(space, gone)
-        return boxes.at(open_)
+        return boxes.take(open_)
 
     def _keep(self, space: Space, boxes: Boxes) -> None:
         if self.keep is not None and boxes.size:
-            kept = boxes.at(boxes.bound >= self._useful_bounds()[boxes.owner])
+            kept = boxes.take(boxes.bound >= self._useful_bounds()[boxes.owner])
             if kept.size:
                 self.kept.append((space, kept))
 
@@ -395,7 +395,7 @@ class Search:
             parts = [boxes for of, boxes in self.kept if of is space]
             if parts:
                 boxes = Boxes.joined(*parts)
-                boxes = boxes.at(boxes.bound >= floor[boxes.owner])
+                boxes = boxes.take(boxes.bound >= floor[boxes.owner])
                 found.append((space, boxes._replace(bound=np.full(boxes.size, np.inf))))
         return found
 
@@ -403,8 +403,8 @@ class Search:
 
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
         """Boxes cut to the limits, with their bounds, without empty ones."""
-        boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
-        boxes = boxes.at(space.pleases(boxes.low, boxes.high))
+        boxes = boxes.take(np.asarray((boxes.low <= boxes.high).all(axis=0)))
+        boxes = boxes.take(space.pleases(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.worth.kind == "least":
@@ -412,7 +412,7 @@ class Search:
             most[row] = np.minimum(most[row], -self._useful_bounds()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.available(bills) & (taken <= most).all(axis=0)
         begun = space.rounded_up(bills, boxes.low)[:, fits]
-        boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
+        boxes, taken, most = boxes.take(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
         if boxes.size and (self._is_least_of_storage(space) or self.worth.kind == "bought_write"):
             boxes = self._raised(space, space.cut(boxes, room), room, taken)
@@ -422,7 +422,7 @@ class Search:
             boxes = boxes._replace(bound=np.minimum(boxes.bound, self.worth.of(corner)))
             stores = boxes.high[space.first_store :].sum(axis=0)
             keep = self._reached(corner, boxes.owner) & (stores > 0)
-            boxes, corner = boxes.at(keep), corner.at(keep)
+            boxes, corner = boxes.take(keep), corner.take(keep)
             taken, room, begun = taken[:, keep], room[:, keep], begun[:, keep]
             less = self._limit_room(space, boxes, corner, room, begun)
             if less is None:
@@ -462,7 +462,7 @@ class Search:
         for _ in range(RAISES):
             high = boxes.high[:, alone]
             high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
-            some = boxes.at(alone)._replace(high=high)
+            some = boxes.take(alone)._replace(high=high)
             fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
             few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
         low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
@@ -508,9 +508,9 @@ class Search:
             chosen = order[np.unique(boxes.owner[order], return_index=True)[1]].tolist()
         for place in chosen:
             here = np.array([place])
-            if value[place] <= self._known(boxes.at(here))[0]:
+            if value[place] <= self._known(boxes.take(here))[0]:
                 continue
-            point = Point(space, boxes.at(here), corner.at(here), None)
+            point = Point(space, boxes.take(here), corner.take(here), None)
             self.take(point if not space.work.several[boxes.team[place]] else as_team(point))
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
@@ -542,7 +542,7 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
     order = np.lexsort((width, -boxes.bound, boxes.owner))
     owner = boxes.owner[order]
     rank = np.arange(len(order)) - np.searchsorted(owner, owner)
-    return boxes.at(order[rank < count]), boxes.at(order[rank >= count])
+    return boxes.take(order[rank < count]), boxes.take(order[rank >= count])
 
 
 def as_team(point: Point) -> Point | None:

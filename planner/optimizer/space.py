@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bounds import cap, cap_in_use
+from planner.case.figures import cap, cap_in_use
 from planner.case.items import Offer
 from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import (
@@ -85,8 +85,8 @@ class Boxes(NamedTuple):
     bound: Numbers
     owner: Places
 
-    def at(self, places: Places | Flags) -> Boxes:
-        """Some of them."""
+    def take(self, places: Places | Flags) -> Boxes:
+        """The boxes at some places."""
         team, group, owner = (each[places] for each in (self.team, self.group, self.owner))
         low, high = self.low[:, places], self.high[:, places]
         return Boxes(team, group, low, high, self.bound[places], owner)
@@ -116,8 +116,8 @@ class Corner(NamedTuple):
     taken: Numbers
     goods: Numbers
 
-    def at(self, places: Places | Flags) -> Corner:
-        """Some of them."""
+    def take(self, places: Places | Flags) -> Corner:
+        """The corners at some places."""
         score, gpus = self.score[places], self.gpus[places]
         return Corner(score, gpus, self.taken[:, places], self.goods[:, places])
 
@@ -193,8 +193,8 @@ class Space:
         self.roundings = rounding[:, :, None]
 
     def _know_teams(self) -> None:
-        """Take down which types run with each team, which find no place, and teams with every GPU
-        system that must be in use."""
+        """Record, by team, the types that run, those without a fabric, and whether all GPU systems
+        that must be in use run."""
         case, teams, systems = self.case, self.work.teams, self.case.systems
         self.runs, self.refused = np.zeros((2, len(teams), len(systems)), dtype=bool)
         for place, team in enumerate(teams):
@@ -268,9 +268,9 @@ class Space:
             if item.low > 0 or item.id in case.must_use:
                 low[row] = max(item.low, int(self.first[row]))
         boxes = Boxes(team, group, low, high, np.full(len(team), np.inf), np.zeros_like(team))
-        boxes = boxes.at(np.asarray((low <= high).all(axis=0)))
+        boxes = boxes.take(np.asarray((low <= high).all(axis=0)))
         places = np.tile(np.arange(boxes.size), len(owners))
-        return boxes.at(places)._replace(owner=np.repeat(owners, boxes.size))
+        return boxes.take(places)._replace(owner=np.repeat(owners, boxes.size))
 
     def box_of(self, units: Mapping[str, int], ways: Collection[str]) -> Boxes | None:
         """One purchase, run in some ways, as a box; None where it is none of this space."""
@@ -295,7 +295,7 @@ class Space:
         alike = (self.runs == self.runs[box.team[0]]).all(axis=1)
         alike &= ~self.refused[:, box.low[: self.first_store, 0] > 0].any(axis=1)
         teams = np.flatnonzero(alike)
-        return box.at(np.zeros(len(teams), dtype=np.int64))._replace(team=teams)
+        return box.take(np.zeros(len(teams), dtype=np.int64))._replace(team=teams)
 
     # Bounds.
 
@@ -417,7 +417,7 @@ class Space:
             tco = None
             if self.tco is not None:
                 tco = taken[self.tco][rows] * self.columns.scale[self.tco]
-            of = team[rows], count[rows], most[rows], stores.at(rows)
+            of = team[rows], count[rows], most[rows], stores.take(rows)
             score[rows], gpus[rows] = self.work.best(*of, tco)
         return score, gpus
 
@@ -432,19 +432,21 @@ class Space:
             limits: of each owner, a column each.
             useful: says which are worth a bill in full, by what they do and take at least.
         """
-        boxes = boxes.at(self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low, boxes.low))
+        boxes = boxes.take(
+            self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low, boxes.low)
+        )
         corner = self._exactly(boxes, np.zeros((len(self.columns.names), boxes.size)))
         for least in (None, True, False):  # first as if nothing were taken
             if least is not None:
                 taken, bills = self.taken(boxes, boxes.low, least=least)
                 most = limits[:, boxes.owner] * (1 + TOLERANCE)
                 fits = self.kernel.available(bills) & (taken <= most).all(axis=0)
-                boxes, taken = boxes.at(fits), taken[:, fits]
-                corner = corner.at(fits)._replace(taken=taken)
+                boxes, taken = boxes.take(fits), taken[:, fits]
+                corner = corner.take(fits)._replace(taken=taken)
                 if self.tco is not None:
                     corner = self._exactly(boxes, taken)
             fits = useful(boxes, corner)
-            boxes, corner = boxes.at(fits), corner.at(fits)
+            boxes, corner = boxes.take(fits), corner.take(fits)
             if not boxes.size:
                 break
         return boxes, corner
@@ -507,4 +509,4 @@ class Space:
         below, above = boxes.high.copy(), boxes.low.copy()
         below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
         halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))
-        return halves.at(np.asarray((halves.low <= halves.high).all(axis=0)))
+        return halves.take(np.asarray((halves.low <= halves.high).all(axis=0)))

@@ -68,8 +68,8 @@ class BestUse(Work):
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
         patient = self._score(use, ran.patient, ran.most_pflops_per_gpu)
         if len(some := np.flatnonzero(self.jumps[use.team])):
-            smooth = self.run(use.at(some), waits=False)
-            patient[some] = self._score(use.at(some), smooth.patient, smooth.most_pflops_per_gpu)
+            smooth = self.run(use.take(some), waits=False)
+            patient[some] = self._score(use.take(some), smooth.patient, smooth.most_pflops_per_gpu)
         waited = np.zeros_like(score)
         if self.case.objective != "gpus":
             waited = np.log1p(-np.minimum(ran.waiting, 1.0 - 1e-16))
@@ -211,7 +211,7 @@ class BestUse(Work):
         def use(rows: Places, fewer: Counts) -> Uses:
             cost = None if tco_usd is None else tco_usd[rows]
             gpus = most[rows] - fewer * step[rows]
-            return Uses(team[rows], systems[rows], gpus, stores.at(rows), cost)
+            return Uses(team[rows], systems[rows], gpus, stores.take(rows), cost)
 
         open_ = np.flatnonzero(most >= least)
         tried = np.tile(np.arange(TRIED), (len(open_), 1))
@@ -520,11 +520,10 @@ class UsefulWork:
         return float(best_between(done, least, at.gpus)[0])
 
     def _gpus_range(self) -> tuple[float, float]:
-        """The fewest and the most GPUs in use that no purchase changes.
+        """Fewest and most GPUs in use by the job's limits, whatever is bought.
 
-        Most of them are infinite where nothing but the purchase limits them. A local level needs
-        room for its copies, an interval that is long enough, and a restart within the time between
-        failures; swaps must be short beside that, too.
+        Without such a limit the most are infinite. A local level needs room for its copies, a long
+        enough interval, and restarts shorter than the time between failures, swaps likewise.
         """
         job, ways = self.job, self.team.ways
         low = float(max(job.gpus_min, *(way.least_gpus for way in ways)))
@@ -532,7 +531,7 @@ class UsefulWork:
         if job.repair is not None and job.repair.swap_s > 0.0:
             high = min(high, DAY_S / job.repair.shortest_mtti_s() / self.failures_per_gpu_day)
         if job.repair is not None and job.repair.shrinks:
-            low = max(low, *(float(way.least_running * way.step_gpus) for way in ways))
+            low = max(low, *(float(way.min_replicas * way.step_gpus) for way in ways))
         if self._work.drives is not None:
             low, most = self._local_range(self._work.drives, max(low, 1.0))
             high = min(high, most)

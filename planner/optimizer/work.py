@@ -84,12 +84,12 @@ class Uses:
     every: Places | None = None
     flow: Flow | None = None
 
-    def at(self, places: Places) -> Uses:
-        """Some of them; none with a given ``flow``."""
+    def take(self, places: Places) -> Uses:
+        """The operations at some places; of none with a given ``flow``."""
         tco_usd = None if self.tco_usd is None else self.tco_usd[places]
         spares, every = (None if e is None else e[places] for e in (self.spares, self.every))
         ports = None if self.ports is None else Ports(*(each[places] for each in self.ports))
-        some = self.team[places], self.systems[places], self.gpus[places], self.stores.at(places)
+        some = self.team[places], self.systems[places], self.gpus[places], self.stores.take(places)
         return Uses(*some, tco_usd, ports, spares, every)
 
 
@@ -401,7 +401,7 @@ class Work:
                 left = use.spares[here].astype(float)
             mends[here] &= left >= 0
             if repair.shrinks:
-                mends[here] &= gpus >= way.least_running * way.step_gpus
+                mends[here] &= gpus >= way.min_replicas * way.step_gpus
                 continue
             waiting[here] = erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
         return waiting, mends
@@ -431,7 +431,7 @@ class Work:
             if use.spares is not None:
                 counts = in_use + use.spares[here]
             load = repair.load(way.failures_per_gpu_day, step)
-            units = Units(unit.holding_gpus, step, way.least_running, load, how)
+            units = Units(unit.holding_gpus, step, way.min_replicas, load, how)
             parts.append(Shrunk.of(units, counts, np.floor(gpus / step + ROUNDING)))
             places.append(here)
         return Shrunk.joined(parts, np.concatenate(places))

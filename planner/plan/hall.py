@@ -79,7 +79,7 @@ def rack_groups(inputs: Inputs, case: Case, run: Run) -> tuple[RackGroup, ...]:
             racks.add_product(item, count, "network")
         elif (device := box(item, inputs)).rack_units > 0:
             together.append((device, count))
-    space, each = racks.space("network"), case.companions.shared_pdus_per_rack
+    space, each = racks.space("network"), pdus.get("racks.network", 0)
     for filled, times in mixed(together, space):
         racks.add(filled, times, space, "network", each)
     return tuple(racks.groups)

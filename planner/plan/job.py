@@ -58,7 +58,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tensor_gpus=way.tensor_gpus,
         per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
-        hot_spare_systems=sum(job.hot(count) for count in run.used.values()),
+        hot_spare_systems=sum(job.hot_spares for count in run.used.values() if count),
         storage_family=families[0],
         storage_families=families,
         # Checkpoints and restores.
@@ -139,7 +139,7 @@ def _repair(case: Case, run: Run) -> Repair | None:
     way = case.in_use(run.used, run.ways)[0][1]
     unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
     return Repair(
-        unit=unit.name,
+        unit="tray" if unit.per_system > 1 else "system",
         unit_gpus=unit.gpus,
         in_rack=unit.in_rack,
         spares=run.spares,
@@ -161,7 +161,7 @@ def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
     return ShrunkPlan(
         running=float(found.running[0]),
         failing=float(found.failing[0]),
-        least_replicas=way.least_running,
+        least_replicas=way.min_replicas,
     )
 
 

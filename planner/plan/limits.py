@@ -269,7 +269,7 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
             model = plan.inputs.item(stocked.id).model
             yield _Entry(f"stock.{stocked.id}", bought, stocked.stock, model)
     for sku, used in sorted(run.used.items()):
-        if hot := case.job.hot(used):
+        if used and (hot := case.job.hot_spares):
             model = plan.inputs.item(sku).model
             yield _Entry(f"hot_spares.{sku}", run.units[sku] - used, hot, model)
     for number, ids in enumerate(case.policy.required):

@@ -157,7 +157,7 @@ def _companion_line(
     if part.stored:
         fields |= {"spares": count, "racks": None}
     else:
-        racked = (figures.rack_units(item, inputs) or 0.0) > 0 or part.racks_each > 0
+        racked = (figures.rack_units(item, inputs) or 0.0) > 0 or item.consumes.racks is not None
         racks = spent.counts.get(f"racks.{item.id}")
         fields["racks"] = None if racks is None else round(racks)
         fields["rack_class"] = "network" if racked and inputs.problem.site.rack else None

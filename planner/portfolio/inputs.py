@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
-from planner.case.bounds import cap
-from planner.case.figures import support_span
+from planner.case.figures import cap, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
@@ -43,6 +42,7 @@ from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
+from planner.sizing.goodput import waiting
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
@@ -521,7 +521,7 @@ def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
     found = []
     for spares in SPARES:
         found.append(spares)
-        if repair.waiting(way.spare_unit, spares, gpus, way.failures_per_gpu_day) < NEVER_WAITS:
+        if waiting(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
             break
     return tuple(found)
 

@@ -412,14 +412,16 @@ class Program(Purchases):
                 done = lpSum(each * self.work_of(number, period) for period in periods)
                 asked = job.tokens.count / 1e12
                 self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
-        if not self.elastic and self.moved is None:
+        least = self.portfolio.objective.minimize is not None
+        if least and not self.elastic and self.moved is None:
             self._systems_for_tokens()
 
     def _systems_for_tokens(self) -> None:
         """Add sum_p v >= n y and sum_p X >= sum_j n_j y_j, over the periods before a deadline.
 
         A job's tokens take n systems times periods at least, at its best goodput: a whole number.
-        Every plan passes these rows; they lift the bound of least money by several per cent.
+        Every plan passes these rows; they lift the bound of least money by several per cent, and
+        only slow the search down where work is most.
         """
         least: dict[tuple[int, str], list[tuple[int, float, list[Run]]]] = {}
         runs: dict[TrainingColumn, list[Run]] = {}

@@ -228,7 +228,7 @@ class PortfolioObjective(Model):
 
     @property
     def tolerance(self) -> float:
-        """The share of the best work that may go for less money."""
+        """Near-optimal tolerance: `indifference`, by default 0.5 % of work and nothing of money."""
         given = self.indifference
         return given if given is not None else 0.005 if self.maximize else 0.0
 

@@ -205,8 +205,9 @@ def _table(table: Table, *, full: bool) -> Iterator[RenderableType]:
     places = choose_rows(table.count, most, kept)
     title = table.title
     if len(places) < table.count:
-        which = f"{len(places)} of {table.count:,} {table.rows}"
-        title += f": {which}" + ("; the files have all" if full else "")
+        unit = "" if table.rows in title.casefold() else f" {table.rows}"
+        title += f": {len(places)} of {table.count:,}{unit}"
+        title += "; the files have all" if full else ""
     columns = [each for each in table.of(places).columns if full or not each.detail]
     if title:
         yield _heading(title)

@@ -62,7 +62,6 @@ class Step(Record):
     not_enough_text: str
     what: str
     settings: tuple[str, ...]
-    because: tuple[Named, ...] = ()
 
     @property
     def in_words(self) -> str:

@@ -361,7 +361,7 @@ def after_two_levels(
     unsettled = since + lasts_s - computing_s + _ROUND < job.local.settle_s
     settled = captures - ((captures > 0) & unsettled)
     capture = captures * job.stall_s + np.maximum(0.0, since - compute)
-    safe, local = drains.at(lasts_s, work_at, safe)
+    safe, local = drains.stored_at(lasts_s, work_at, safe)
     local.number = state.number + settled
     spent = _spent(speed, computed, slow, capture, lasts_s, np.zeros(len(captures)))
     work = before + speed * (computed - slow)
@@ -394,7 +394,7 @@ class _Drains:
         after = self.state.left + (copy - self.begin) * self.drain_s
         return np.where(self.chained, np.maximum(own, after), own)
 
-    def at(
+    def stored_at(
         self, time_s: Array, work_at: Callable[[Array], Array], safe: Array
     ) -> tuple[Array, LocalState]:
         """Work on the shared storage at some time, and the drain under way."""

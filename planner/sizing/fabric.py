@@ -202,10 +202,11 @@ def compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
     The last holds ``most`` or is the largest there is. A size that holds no more systems than a
     smaller one is left out.
     """
-    return tuple(_rising(_compute_candidates(design), most))
+    return tuple(_rising(_compute_trees(design), most))
 
 
-def _compute_candidates(design: ComputeDesign) -> Iterator[FabricSize]:
+def _compute_trees(design: ComputeDesign) -> Iterator[FabricSize]:
+    """A fabric of one switch, then trees of 1, 2, 3, ... units up to the largest."""
     down, up = split_ports(design.radix, design.oversubscription)
     alone = (design.radix - design.manager_ports) // design.ports_per_system
     yield FabricSize(alone, 0, Tree(tiers=1, leaves=1), design.radix)

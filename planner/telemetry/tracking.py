@@ -167,6 +167,7 @@ def _linked(times: Numbers, interval_s: float, tolerance_s: float) -> tuple[Plac
 
 
 def _nearest(times: Numbers, wanted: Numbers) -> Places:
+    """Place of the event nearest to each wanted time."""
     right = np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
     left = right - 1
     return np.where(wanted - times[left] <= times[right] - wanted, left, right)

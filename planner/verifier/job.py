@@ -349,7 +349,7 @@ def _repair(run: Run) -> dict[str, Any]:
         limits = least_replicas(item, job) or 1, j.gpus_used // replica
         running = physics.replicas_running(units, holds / replica, limits)
         failing = rate / DAY_S * asked.share * asked.time_s * replica * running[0]
-        run.f.repair, run.states = own, States.of(running, failing, asked.time_s)
+        run.f.repair, run.states = own, States.balanced(running, failing, asked.time_s)
         own["availability"] = 1.0 - run.times(j.interval_s, run.every).waits
         shrunk = {"running": run.states.running, "failing": run.states.seen}
         own["shrunk"] = shrunk | {"least_replicas": limits[0]}

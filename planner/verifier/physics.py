@@ -257,15 +257,15 @@ def with_fewer(times: Times, states: States, share: float) -> Times:
 
 @dataclass(frozen=True)
 class States:
-    """A job that goes on with fewer replicas: share of time and replicas by units out."""
+    """An elastic job: share of time and running replicas, by units in repair."""
 
     shares: NDArray[np.float64]
     replicas: NDArray[np.float64]
     repair_s: float
 
     @classmethod
-    def of(cls, running: Sequence[float], load: float, repair_s: float) -> States:
-        """Flow of failures out of each state equals flow of repairs back.
+    def balanced(cls, running: Sequence[float], load: float, repair_s: float) -> States:
+        """Steady state: as many failures out of each state as repairs back into it.
 
         ``running`` are replicas with 0, 1, 2, ... units out, none with more; ``load`` units fail
         during one repair time if all replicas run.

@@ -444,7 +444,8 @@ def _case_of(draft: Draft) -> Case:
         counts = [draft.working(offer.id) for offer in kept]
         return tuple(replace(o, low=n, high=n) for o, n in zip(kept, counts, strict=True))
 
-    limits, systems, storage = Limits.from_values({}), fixed(case.systems), fixed(case.storage)
+    limits = Limits(dict.fromkeys(case.limits))
+    systems, storage = fixed(case.systems), fixed(case.storage)
     larger = replace(case, limits=limits, systems=systems, storage=storage)
     return replace(case, companions=with_companions(inputs, larger).companions)
 

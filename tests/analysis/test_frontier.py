@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,9 +12,7 @@ import pytest
 from planner.analysis import frontier
 from planner.analysis.frontier import AGAINST, Against, knee
 from planner.api import Options
-from planner.case import resolve
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Frontier, FrontierPoint
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
@@ -109,7 +105,8 @@ def test_the_goldilocks_curve_is_the_enumerated_one(seed: int) -> None:
     answer, plans = found(seed, "storage"), every_plan(seed)
     assert answer.best is not None
     xs, work = plans["storage"], plans["work"]
-    assert not rising_faults(answer.points[: answer.best], xs, work)
+    assert not rising_faults(answer.points[: answer.best + 1], xs, work)
+    assert answer.points[answer.best].y == pytest.approx(work.max(), rel=NOISE)
     for point in answer.points[answer.best + 1 :]:
         truth = work[xs >= point.x * (1 - 1e-9)].max()
         assert point.y == pytest.approx(truth, rel=NOISE)
@@ -130,20 +127,6 @@ def test_no_point_is_dominated_and_every_bound_is_kept(seed: int, against: Again
     for point in answer.points:
         assert 0 <= point.gap <= EXACT.gap + 1e-9
         assert point.bound >= point.y
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_curves_meet_in_the_best_plan(seed: int) -> None:
-    case = resolve(asked(seed))
-    certificate = optimise(replace(case, indifference=0.0), gap=1e-6)
-    assert certificate.value is not None
-    for against in AGAINST:
-        answer = found(seed, against)
-        assert answer.best is not None
-        top = answer.points[answer.best]
-        assert top.y == max(point.y for point in answer.points)
-        assert top.y == pytest.approx(math.exp(certificate.value), rel=2e-6)
-        assert answer.base == pytest.approx(top.y, rel=2e-6)
 
 
 def a_hall(**objective: str) -> Request:
@@ -197,8 +180,7 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert [each["x_name"] for each in json.loads(two.out)] == list(both)
     hopeless = ran(*words, "--set", "jobs.0.gpus.min=100000", "-o", str(tmp_path / "none"))
     names = {path.name for path in (tmp_path / "none").iterdir()}
-    kinds = {"problem.frontier-cost.json", "problem.frontier.html", "problem.frontier.xlsx"}
-    assert (hopeless.code, names) == (3, kinds)
+    assert (hopeless.code, "problem.frontier-cost.png" in names) == (3, False)
 
 
 def test_the_knee_of_a_curve_made_by_hand() -> None:

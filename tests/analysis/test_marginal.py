@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ from planner.levers import Lever, levers
 from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.report.screen import show
-from planner.report.views.explain import view
 from planner.schema.analysis import Explanation, Marginal, Moved, Without
 from tests.infeasible.plant import drawn
 from tests.levers.test_levers import read
@@ -77,21 +74,6 @@ def test_worths_are_differences_of_enumerated_optima(seed: int) -> None:
         step = lever.looser * step_of(lever)
         check(inputs, base, lever, row.looser, step)
         check(inputs, base, lever, row.tighter, -step)
-
-
-def test_a_step_suits_the_value() -> None:
-    """A minute says something of minutes and nothing of days; shares move by a point."""
-    some = levers(drawn(SEEDS[0]))[0]
-
-    def step(unit: str, value: float, *, whole: bool = False) -> float:
-        return step_of(replace(some, unit=unit, value=value, whole=whole))
-
-    assert [step("s", value) for value in (5.0, 600.0, 14_400.0)] == [0.05, 60.0, 60.0]
-    assert [step("s", value) for value in (36_000.0, 86_400.0)] == [3600.0, 3600.0]
-    assert step("share", 0.1) == 0.01
-    assert step("racks", 260.0, whole=True) == 1.0
-    assert step("GPUs", 4032.0, whole=True) == 40.0
-    assert step("kW", 10_000.0) == 100.0
 
 
 @pytest.mark.exhaustive(keep=3, most=7)
@@ -169,14 +151,3 @@ def test_each_row_is_the_best_plan_of_the_problem_it_sets(
         assert each.value == pytest.approx(alone(changed(inputs, path, value)), rel=5e-6)
         assert each.change == pytest.approx(each.value - (explanation.value or 0.0), abs=1e-9)
         assert each.change <= 5e-6 * each.value
-
-
-def test_what_is_decided_is_worth_something_here(found: tuple[Inputs, Explanation]) -> None:
-    """A tenth of the rate for a third of the power pays where power is short, and spares do."""
-    _, explanation = found
-    for label in ("GPUs at full power", "no spares"):
-        change = row(explanation, label).change
-        assert change is not None and change < -1.0
-    screen = show(view(explanation), full=True)
-    assert "Value of levers" in screen
-    assert "--set 'jobs.0.power.points=100 %'" in " ".join(screen.split())

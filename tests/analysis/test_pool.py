@@ -215,6 +215,9 @@ def test_a_missing_scheduler_is_one_line(small: str, monkeypatch: pytest.MonkeyP
             with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
                 _tornado(inputs, 1, f"tcp://127.0.0.1:{port}")
             assert f"--workers tcp://127.0.0.1:{port}" in str(caught.value)
+    for address, said in (("nonsense://", "no Dask"), ("tls://127.0.0.1:1", "certificates")):
+        with pytest.raises(InputError, match=said):
+            _tornado(inputs, 1, address)
 
 
 @pytest.mark.filterwarnings("default")

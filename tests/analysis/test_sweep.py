@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
@@ -74,17 +73,6 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
     assert rows["fine"]["objective"] <= rows["also fine"]["objective"]
 
 
-def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> None:
-    done = ran("sweep", small, "--vary", "site.facility_power=200kW:400kW:50kW",
-               "-o", str(tmp_path), "--workers", "1")  # fmt: skip
-    assert done.code == 0
-    book = openpyxl.load_workbook(tmp_path / "problem.sweep.xlsx")
-    assert book.sheetnames == ["Sweep", "Sweep data"]
-    assert book["Sweep data"].auto_filter.ref is not None
-    assert (tmp_path / "problem.sweep.png").read_bytes().startswith(b"\x89PNG")
-    assert record(tmp_path).base is not None
-
-
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
     """Have the user interrupt a sweep after so many pieces."""
     results = variants.results
@@ -131,22 +119,3 @@ def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Pat
     assert (study.objective, study.unit) == (VARIED, "")
     swept(small, tmp_path, "--vary", "objective.maximize=gpus,gpus")
     assert (record(tmp_path).objective, record(tmp_path).unit) == ("gpus", "GPUs")
-
-
-@pytest.mark.parametrize(
-    ("workers", "said"),
-    [
-        ("tcp://127.0.0.1:1", "no Dask scheduler"),
-        ("nonsense://", "no Dask scheduler"),
-        ("tls://127.0.0.1:1", "needs certificates"),
-    ],
-)
-def test_a_scheduler_that_cannot_be_is_named_in_a_line(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str, said: str
-) -> None:
-    monkeypatch.setattr("planner.analysis.pool.SECONDS_TO_CONNECT", 1)
-    vary = ("--vary", "site.pue=1.1,1.2", "--workers", workers)
-    done = ran("sweep", small, "-o", str(tmp_path), *vary)
-    assert done.code == 2 and said in done.err
-    assert done.err.startswith("planner: ") and done.err.count("\n") == 1
-    assert not list(tmp_path.glob("problem*"))

@@ -192,26 +192,25 @@ def test_a_plan_in_figures_has_those_of_the_whole_plan(name: str) -> None:
     assert whole.assumptions and not (figures.assumptions or figures.racks)
 
 
-@pytest.mark.parametrize("part", ["totals", "jobs", "limits", "lines"])
+FIGURES = {
+    "totals": "it_power_kw facility_power_kw racks capex_usd opex_usd_per_year tco_usd gpus",
+    "jobs": "gpus_used interval_s stall_s drain_s overlap restore_s mtti_s goodput useful_gpus "
+    "useful_pflops delivered_write_gb_per_s delivered_read_gb_per_s",
+    "limits": "value limit",
+    "lines": "quantity purchased spares extended_net_usd",
+}
+
+
+@pytest.mark.parametrize("part", FIGURES)
 def test_a_wrong_figure_is_not_confirmed(part: str) -> None:
     inputs = load(shipped.problem_files()["full_bill"])
-    plan, found = best(inputs, drawn=False), 0
-    figures = {
-        "totals": (("it_power_kw", "facility_power_kw", "racks", "capex_usd", "opex_usd_per_year",
-                    "tco_usd", "gpus"), ()),
-        "jobs": (("gpus_used", "interval_s", "stall_s", "drain_s", "overlap", "restore_s", "mtti_s",
-                  "goodput", "useful_gpus", "useful_pflops", "delivered_write_gb_per_s",
-                  "delivered_read_gb_per_s"), (0,)),
-        "limits": (("value", "limit"), (0,)),
-        "lines": (("quantity", "purchased", "spares", "extended_net_usd"), (0,)),
-    }  # fmt: skip
-    names, place = figures[part]
-    for name in names:
-        value: Any = getattr(plan.totals if part == "totals" else getattr(plan, part)[0], name)
+    plan = best(inputs, drawn=False)
+    place = (part,) if part == "totals" else (part, 0)
+    record = plan.totals if part == "totals" else getattr(plan, part)[0]
+    for name in FIGURES[part].split():
+        value: Any = getattr(record, name)
         if value is not None:
-            found += 1
-            assert not confirms(inputs, put(plan, (part, *place, name), other(value))), name
-    assert found >= 2
+            assert not confirms(inputs, put(plan, (*place, name), other(value))), name
 
 
 def two_sizes(racks: int) -> Inputs:
@@ -272,9 +271,9 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     answers = solving.solve(asked)
     assert [row["status"] for row in sweep.rows_of(asked, answers)] == ["optimal"] * 3
     forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
-    first, second, third = sweep.rows_of(asked, forged)
-    assert second["status"] == "failed" and "facility_power" in second["reason"]
-    assert first["status"] == third["status"] == "optimal"
+    assert [row["status"] for row in sweep.rows_of(asked, forged)] == [
+        "optimal", "failed", "optimal",
+    ]  # fmt: skip
     forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
     first, *_ = sweep.rows_of(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]

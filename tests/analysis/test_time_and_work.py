@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,12 @@ import planner
 from planner import api, shipped
 from planner.analysis.compare import rules_table
 from planner.analysis.explain import explain
-from planner.analysis.request import EXACT_ROWS, Request
-from planner.analysis.sweep import COUNT_PREFIX, Row, rows_of
-from planner.analysis.variants import Scenario, solve_variants
 from planner.api import Options
-from planner.case import resolve
 from planner.loader import load
-from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Answer, Search
 from planner.report.screen import show
 from planner.report.views.explain import view
-from planner.shipped import problem_files
 from tests.world.commands import once, ran
-from tests.world.solved import solve
 
 OCTET = str(shipped.problem_files()["gpt3_octet"])
 RESTORE = str(shipped.problem_files()["infeasible_restore"])
@@ -100,56 +91,7 @@ def test_a_choice_among_equals_that_is_cut_short_is_told(
     assert "search" not in chosen.verdict
 
 
-def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    options = Options(time_limit_s=40.0).started()
-    now[0] = 110.0
-    assert options.started().deadline == 140.0
-    assert options.effort.deadline == 140.0
-    assert options.part(0.5).deadline == 125.0
-    assert options.turn(3).deadline == 120.0
-    assert options.searching(0.95).deadline == pytest.approx(138.5)
-    assert options.searching(0.5).deadline == 125.0
-    short = replace(options, deadline=112.0)
-    assert short.searching(0.95).deadline == pytest.approx(111.5)
-    assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it
-    assert Options().part(0.5).deadline == Options().searching(0.5).deadline == Options().deadline
-
-
 # The best plan of a problem has one value, whichever command states it.
-
-
-SAME = 2e-6
-
-
-def test_commands_state_one_value_of_the_best_plan() -> None:
-    inputs = load(Path(problem_files()["gpt3_octet"]))
-    plan = solve(inputs)
-    goal, value = plan.objective, plan.objective.value
-    assert value is not None
-
-    found: dict[int, Row] = {}
-    how = Request(paths=(), solving=Options(jobs=1)).rows(EXACT_ROWS)
-    solve_variants({"": inputs}, [Scenario(0, ())], how, rows_of, found)
-    (row,) = found.values()
-    assert row["objective"] == pytest.approx(value, rel=SAME)
-    bought = {line.sku: line.quantity for line in plan.lines if f"{COUNT_PREFIX}{line.sku}" in row}
-    assert bought
-    assert bought == {sku: row[f"{COUNT_PREFIX}{sku}"] for sku in bought}
-
-    compared = rules_table(inputs, plan, api.Options())
-    own = next(each for each in compared.rows if each.own and each.plan is not None)
-    assert own.plan is not None
-    assert own.plan.objective.value == pytest.approx(value, rel=SAME)
-
-    explained = explain(inputs, api.Options(), plan=plan)
-    assert explained.plan.objective.value == value
-    assert explained.value == pytest.approx(goal.best, rel=SAME)  # limits move the best there is
-
-    certificate = optimise(resolve(inputs))
-    assert certificate.best is not None
-    assert natural(goal.name, certificate.best) == pytest.approx(goal.best, rel=SAME)
 
 
 # What is asked again in one process, after changes, is what a first question would be told.

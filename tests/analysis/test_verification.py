@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from planner.analysis.verification import (
     search_faults,
 )
 from planner.case import resolve
-from planner.errors import InputError
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.optimizer.optimise import Certificate, optimise
@@ -62,27 +60,20 @@ def put(document: Any, where: Where, value: Any) -> bytes:
     part = changed
     for step in where[:-1]:
         part = part[step]
+    assert part[where[-1]] != value
     part[where[-1]] = value
     return json.dumps(changed).encode()
 
 
-READERS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
-    "compare": lambda bad, good: ("compare", good, bad),
-    "simulate": lambda bad, good: ("simulate", bad, "--replications", "2"),
-}
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_every_reader_refuses(
-    reader: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_reader_refuses(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     bad = tmp_path / "bad.plan.json"
     bad.write_bytes(put(json.loads(file.read_bytes()), ("totals", "racks"), 70))
-    done = ran(*READERS[reader](str(bad), str(file)))
-    assert (done.code, done.out) == (2, "")
-    assert done.err.count("\n") == 1 and "the plan does not hold: totals.racks" in done.err
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.plan.json"]
+    for words in (("compare", str(file)), ("simulate", "--replications", "2")):
+        done = ran(*words, str(bad))
+        assert (done.code, done.out) == (2, "")
+        assert done.err.count("\n") == 1 and "the plan does not hold: totals.racks" in done.err
+        assert [path.name for path in tmp_path.iterdir()] == ["bad.plan.json"]
 
 
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
@@ -90,7 +81,6 @@ UNREADABLE: dict[str, tuple[Where, Any, str]] = {
     "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
     "other inputs": (("inputs",), exports.packed(b"{}"), "inputs: the inputs cannot be read"),
     "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 2"),
-    "no count": (("totals", "racks"), "many", "totals.racks: the file holds no plan of this ver"),
     "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
 }
 
@@ -131,15 +121,6 @@ def test_a_file_cut_off_names_its_line(file: Path, tmp_path: Path) -> None:
     assert read_plan(marked) == read_plan(file)
 
 
-def test_a_plan_of_another_planner_says_so(file: Path, tmp_path: Path) -> None:
-    document = json.loads(file.read_bytes())
-    document["provenance"]["tool"] = "planner 0.0.1"
-    path = tmp_path / "x.plan.json"
-    path.write_bytes(put(document, ("totals", "racks"), 70))
-    with pytest.raises(InputError, match=r"written by planner 0\.0\.1, this is planner"):
-        read_plan(path)
-
-
 # The command.
 
 
@@ -159,10 +140,6 @@ def test_a_plan_that_holds(file: Path) -> None:
     plan = read_plan(file)
     assert found.bound == pytest.approx(plan.objective.best, rel=1e-5)
     assert check(found, "catalogs").text.endswith("problem.yaml and what it names are unchanged")
-    shown = ran("verify", str(file), "--no-solve")
-    assert shown.out.startswith("Small hall: the plan holds; 1 of 5 checks could not be made\n")
-    assert "bound     not checked: not solved again" in shown.out
-    assert max(map(len, shown.out.splitlines())) <= 100
 
 
 def test_a_plan_that_does_not_hold(file: Path, tmp_path: Path) -> None:
@@ -176,9 +153,6 @@ def test_a_plan_that_does_not_hold(file: Path, tmp_path: Path) -> None:
     assert check(found, "figures").findings[0].startswith("totals.racks: plan says 70")
     assert check(found, "limits").result == "not_checked"
     assert check(found, "bound").text == "not solved again: the plan does not hold as it is"
-    shown = ran("verify", str(path))
-    assert shown.code == 3
-    assert "the plan DOES NOT HOLD" in shown.out and "- totals.racks: plan says 70" in shown.out
 
 
 def moved(file: Path, folder: Path, **texts: str) -> Path:
@@ -232,39 +206,27 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     assert wrong.startswith("status: optimal, best value ") and ", yet a plan is worth " in wrong
 
 
-# plan | answer of the other solver, in times of the best value | result | text
-ANSWERS: list[tuple[str, SecondProof, CheckResult, str]] = [
-    ("optimal", SecondProof(None, 2.0, (), 1), "fails", "CBC found a plan that is better"),
-    ("optimal", SecondProof(None, None, ("a",), 1), "not_checked", "no bound of all plans proven"),
-    ("infeasible", SecondProof(None, None, (), 1), "holds", "CBC, asked again: finds no plan"),
-    ("infeasible", SecondProof(None, None, ("a",), 1), "not_checked", "no bound of all plans"),
-    ("infeasible", SecondProof(None, 1.0, (), 1), "fails", "CBC found a plan"),
+# plan | answer of the other solver | result
+ANSWERS: list[tuple[str, SecondProof, CheckResult]] = [
+    ("optimal", SecondProof(None, 1e9, (), 1), "fails"),
+    ("optimal", SecondProof(None, None, ("a",), 1), "not_checked"),
+    ("infeasible", SecondProof(None, None, (), 1), "holds"),
+    ("infeasible", SecondProof(None, None, ("a",), 1), "not_checked"),
+    ("infeasible", SecondProof(None, 1.0, (), 1), "fails"),
 ]
 
 
-@pytest.mark.parametrize(("status", "second", "result", "said"), ANSWERS)
 def test_every_answer_of_the_other_solver_is_told(
-    status: str,
-    second: SecondProof,
-    result: str,
-    said: str,
-    folder: Path,
-    file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = file
-    if status == "infeasible":
-        path = tmp_path / "x.plan.json"
-        write_plan(path, folder / "problem.yaml", "jobs.0.gpus.min=100000")
-    best = read_plan(path).objective.best or 1.0
-    better = None if second.better is None else second.better * best
-    answer = second._replace(better=better)
-    monkeypatch.setattr(study, "prove_again", lambda *_, **__: answer)
-    found = study.run(Request((path,)), solve_again=True)
-    assert isinstance(found, Verification)
-    assert check(found, "bound").result == result
-    assert check(found, "bound").text.startswith(said)
+    none = tmp_path / "x.plan.json"
+    write_plan(none, folder / "problem.yaml", "jobs.0.gpus.min=100000")
+    for status, answer, result in ANSWERS:
+        monkeypatch.setattr(study, "prove_again", lambda *_, _answer=answer, **__: _answer)
+        path = file if status == "optimal" else none
+        found = study.run(Request((path,)), solve_again=True)
+        assert isinstance(found, Verification)
+        assert check(found, "bound").result == result, (status, answer)
 
 
 # Plans that somebody changed and gave new checksums: found by writing the plan again.
@@ -272,7 +234,6 @@ def test_every_answer_of_the_other_solver_is_told(
 
 PROBLEMS = sorted((Path(__file__).parents[2] / "problems").glob("*.yaml"))
 HALL = Path(__file__).parents[2] / "problems" / "10MW.yaml"
-Where_reassembly = tuple[str | int, ...]
 
 
 @pytest.fixture(scope="module")
@@ -282,21 +243,16 @@ def hall(tmp_path_factory: pytest.TempPathFactory) -> PlanFile:
     return open_plan(file)
 
 
-def changed(opened: PlanFile, where: Where_reassembly, value: Any) -> PlanFile:
+def changed(opened: PlanFile, where: Where, value: Any) -> PlanFile:
     """Return the plan file with one part changed, and its checksums made again."""
     document = json.loads(opened.plan.model_dump_json())
-    part = document
-    for step in where[:-1]:
-        part = part[step]
-    assert part[where[-1]] != value
-    part[where[-1]] = value
-    plan = Plan.model_validate_json(json.dumps(document))
+    plan = Plan.model_validate_json(put(document, where, value))
     again = open_plan(Path("x"), carrying(plan, opened.carried.encode()))
     assert again.changes == ()
     return again
 
 
-ASSEMBLED: list[tuple[Where_reassembly, Any]] = [
+ASSEMBLED: list[tuple[Where, Any]] = [
     (("assumptions", 0, "value"), "1 %"),
     (("assumptions",), []),
     (("warnings",), []),
@@ -307,7 +263,7 @@ ASSEMBLED: list[tuple[Where_reassembly, Any]] = [
     (("lines", 0, "price", "confidence"), "high"),
     (("lines", 0, "notes"), ["free of charge"]),
 ]
-SEARCHED: list[tuple[Where_reassembly, Any]] = [
+SEARCHED: list[tuple[Where, Any]] = [
     (("objective", "best_capex_usd"), 9e9),
     (("objective", "best_capex_usd"), None),
     (("provenance", "iterations"), 1),
@@ -316,18 +272,14 @@ SEARCHED: list[tuple[Where_reassembly, Any]] = [
 
 
 @pytest.mark.parametrize(("where", "value"), ASSEMBLED, ids=str)
-def test_texts_that_follow_from_the_decisions(
-    hall: PlanFile, where: Where_reassembly, value: Any
-) -> None:
+def test_texts_that_follow_from_the_decisions(hall: PlanFile, where: Where, value: Any) -> None:
     tampered = changed(hall, where, value)
     found = assembly_faults(tampered.inputs, tampered.plan)
     assert found and all(each.startswith(str(where[0])) for each in found)
 
 
 @pytest.mark.parametrize(("where", "value"), SEARCHED, ids=str)
-def test_figures_that_follow_from_the_search(
-    hall: PlanFile, where: Where_reassembly, value: Any
-) -> None:
+def test_figures_that_follow_from_the_search(hall: PlanFile, where: Where, value: Any) -> None:
     tampered = changed(hall, where, value)
     assert faults(tampered.inputs, tampered.plan) or is_repeatable(tampered.plan)
     found = search_faults(tampered.inputs, tampered.plan)

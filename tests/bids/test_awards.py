@@ -77,11 +77,8 @@ def best_by_hand(inputs: Inputs, offers: list[Offer]) -> float | None:
 
 def _value(inputs: Inputs, system: Offer, store: Offer, taken: list[Offer]) -> float | None:
     counts = {**system.lot("gpu_system"), **store.lot("storage")}
-    asked = {sku: owner.lines[sku][1] for owner in (system, store) for sku in owner.lines
-             if sku in counts and sku in owner.lot(LOTS[sku])}  # fmt: skip
-    asked["gpu_box"] = system.lines["gpu_box"][1]
-    for sku in store.lot("storage"):
-        asked[sku] = store.lines[sku][1]
+    asked = {"gpu_box": system.lines["gpu_box"][1]}
+    asked |= {sku: store.lines[sku][1] for sku in store.lot("storage")}
     helpers = [offer.lines["helper"][1] for offer in taken if "helper" in offer.lines]
     if helpers:
         asked["helper"] = min(helpers)

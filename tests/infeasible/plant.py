@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,7 @@ def drawn(seed: int) -> Inputs:
 
 
 def written() -> tuple[Planted, ...]:
-    """Return the problems of the file, planted anew (`python -m tests.infeasible.plant`)."""
+    """Return the problems of the file (written by `python -m tests.infeasible.plant`)."""
     entries = json.loads(FILE.read_text("utf-8"))
     return tuple(Planted(entry["seed"], entry["limits"]) for entry in entries)
 
@@ -69,42 +69,32 @@ def still_planted(planted: Planted) -> bool:
 
 
 def _write() -> None:
-    """Keep what still is what it should be; plant others, of seeds not drawn yet, for the rest.
-
-    What is drawn of a seed changes with what random problems have.
-    """
+    """Keep what still is planted; plant others in new seeds for what random problems lost."""
     known = written()
-    unused = itertools.count(max((planted.seed for planted in known), default=0) + 1)
-    entries = []
-    for old in known:
-        new = old if still_planted(old) else next(faulty(unused, len(old.limits)))
-        entries.append({"seed": new.seed, "limits": dict(new.limits)})
-    lines = ",\n".join(map(json.dumps, entries))
+    unused = itertools.count(max(planted.seed for planted in known) + 1)
+    kept = [old if still_planted(old) else faulty(unused, len(old.limits)) for old in known]
+    lines = ",\n".join(json.dumps({"seed": each.seed, "limits": each.limits}) for each in kept)
     FILE.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
-def faulty(seeds: Iterable[int], faults: int) -> Iterator[Planted]:
-    """Yield a problem with so many faults for each seed that has one."""
-    for seed in seeds:
+def faulty(seeds: Iterator[int], faults: int) -> Planted:
+    """Return the next problem in which a number of faults can be planted."""
+    while True:
+        seed = next(seeds)
         inputs, started = drawn(seed), time.monotonic()
         if not has_plan(inputs) or time.monotonic() - started > SLOW_S:
             continue
         random = Random(seed)
-        choices = [lever for lever in levers(inputs) if _can_be_planted(lever)]
+        choices = [
+            lever
+            for lever in levers(inputs)
+            if lever.value is not None and not any(part in lever.path for part in NOT_PLANTED)
+        ]
         random.shuffle(choices)
-        chosen: dict[str, float] = {}
-        for lever in choices:
-            value = _too_tight(inputs, lever)
-            if value is not None:
-                chosen[lever.path] = value
-            if len(chosen) == faults:
-                break
+        tight = ((lever.path, _too_tight(inputs, lever)) for lever in choices)
+        chosen = dict(itertools.islice((pair for pair in tight if pair[1] is not None), faults))
         if len(chosen) == faults:
-            yield Planted(seed, chosen)
-
-
-def _can_be_planted(lever: Lever) -> bool:
-    return lever.value is not None and not any(part in lever.path for part in NOT_PLANTED)
+            return Planted(seed, chosen)
 
 
 def _planted(inputs: Inputs, values: Mapping[str, float]) -> Inputs:

@@ -18,7 +18,7 @@ from planner import shipped, units
 from planner.currency import USD
 from planner.infeasible import Oracle, off
 from planner.inputs import Change, Inputs, applied, value_at
-from planner.levers import DIGITS, FINEST, Lever, grid, levers, written
+from planner.levers import Lever, levers, written
 from planner.loader import documents, load, read_document
 from planner.optimizer.search import Effort
 from planner.schema.problem import Problem
@@ -156,21 +156,6 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
 # What a lever says of itself.
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_looser_and_loosest(name: str) -> None:
-    for lever in levers(inputs_of(name)):
-        assert lever.label
-        assert lever.off
-        if lever.value is None:
-            assert lever.choice
-            assert all(change.text for change in lever.off)
-            continue
-        assert lever.least <= lever.value <= lever.most
-        assert lever.looser_than(lever.value + lever.looser, lever.value)
-        assert not lever.looser_than(lever.value, lever.value)
-        assert lever.loosest == (lever.most if lever.looser > 0 else lever.least)
-
-
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "infeasible_restore"])
 def test_every_limit_of_a_plan_that_the_file_states_can_be_moved(name: str) -> None:
@@ -239,25 +224,3 @@ def test_read_gives_back_what_was_written(unit: str, data: st.DataObject) -> Non
     assert read(text, unit, RATES) == pytest.approx(value, rel=EXACT)
     again = written(read(text, unit, RATES), unit)
     assert read(again, unit, RATES) == pytest.approx(value, rel=EXACT)
-
-
-@pytest.mark.parametrize("unit", RANGES)
-@given(data=st.data())
-def test_the_grid_shows_a_change_in_few_digits(unit: str, data: st.DataObject) -> None:
-    value = data.draw(values(unit))
-    change = data.draw(st.floats(-1.0, 1.0)) * value
-    step = grid(change, value, unit, USD)
-    assert step > 0
-    assert math.isfinite(step)
-    shown = max(abs(change), abs(value) * FINEST)
-    # A change has at most DIGITS digits, at least one fewer, and no step is finer than a solver.
-    assert step <= shown * 10.0 ** (1 - DIGITS) * (1 + 1e-9) or step <= abs(value) * FINEST * 10.1
-    assert step >= abs(value) * FINEST * (1 - 1e-9) or step >= 1e-12
-    exponent = math.log10(step / _size(value, unit))
-    assert exponent == pytest.approx(round(exponent), abs=1e-9)
-
-
-def _size(value: float, unit: str) -> float:
-    """Return how much one of the unit is that a value is written in, by its text."""
-    symbol = written(value, unit).partition(" ")[2]
-    return read(f"1 {symbol}".rstrip(), unit, RATES)

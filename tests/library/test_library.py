@@ -142,20 +142,13 @@ def test_a_price_that_leaves_its_range_is_carried(here: Path) -> None:
     """A sweep may set a list price below what its book says is the least quote."""
     inputs = planner.load("small.yaml")
     item = next(item for item, price in inputs.prices.items() if price.list_usd > 10)
-    ranged = replace(
-        inputs,
-        prices=inputs.prices
-        | {
-            item: inputs.prices[item].model_copy(
-                update={"low_usd": inputs.prices[item].list_usd - 1.0}
-            )
-        },
-    )
+    price = inputs.prices[item]
+    price = price.model_copy(update={"low_usd": price.list_usd - 1.0})
+    ranged = replace(inputs, prices=inputs.prices | {item: price})
     asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").points[0].changes)
     again = inputs_from_text(inputs_to_text(asked)).prices[item]
-    assert (
-        again == asked.prices[item] and again.low_usd is not None and again.list_usd < again.low_usd
-    )
+    assert again == asked.prices[item]
+    assert again.low_usd is not None and again.list_usd < again.low_usd
 
 
 def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
@@ -178,7 +171,6 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.solve("none.yaml"), "no such problem file"),
         (lambda: planner.solve("small.yaml", settings={"site.pue": 0}), "site.pue"),
         (lambda: planner.solve("small.yaml", settings="site.pue=1.2"), "is one value"),
-        (lambda: planner.solve("small.yaml", settings=3), "is one value"),
         (lambda: planner.compare(["small.yaml"] * 2), "an argument of its own"),
         (lambda: planner.characterize(pd.DataFrame()), "with to_csv"),
         (lambda: planner.bid("small.yaml", ["offer.csv"]), "an argument of its own"),
@@ -187,8 +179,13 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.solve("small.yaml", time_limit="5"), "'5' has no unit"),
         (lambda: planner.sweep("small.yaml"), "nothing is varied"),
         (lambda: planner.compare(), "nothing is given"),
-        (lambda: planner.compare("small.yaml"), "two files or more"),
         (lambda: planner.frontier("small.yaml", points=1), "--points 1 must be 3 or more"),
+        (lambda: planner.frontier("small.yaml", "money"), "--against 'money' is not known; one of"),
+        (lambda: planner.explain(pd.DataFrame()), "DataFrame is no file"),
+        (lambda: planner.characterize(), "nothing is given"),
+        (lambda: planner.solve({"name": "x"}), "'site' is missing"),
+        (lambda: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
+        (lambda: planner.example(["10MW"]), "no example named"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
@@ -197,7 +194,7 @@ def test_what_is_wrong_is_said_in_a_line(
     with pytest.raises(planner.InputError) as error:
         call()
     assert words in str(error.value)
-    assert "\n" not in str(error.value)
+    assert not set("\n") & set(str(error.value)) and "/tmp" not in str(error.value)
     assert capsys.readouterr() == ("", "")
 
 
@@ -223,27 +220,13 @@ def test_money_is_shown_in_the_currency_of_the_result(here: Path) -> None:
     euros = PROBLEM + f"currency: EUR\nexchange: {{EUR: {json.dumps(rate)}}}\n"
     (here / "euros.yaml").write_text(euros)
     dollars = planner.solve("small.yaml")
-    vary = {"site.facility_power": ["1 MW", "2 MW"]}
-    before = planner.sweep("small.yaml", vary, workers=1)
-    said = str(dollars), dollars._repr_html_(), str(before)
+    said = str(dollars), dollars._repr_html_()
     plan = planner.solve("euros.yaml")
-    assert (str(dollars), dollars._repr_html_(), str(before)) == said
+    assert (str(dollars), dollars._repr_html_()) == said
     assert "MUSD" in said[0]
     planner.load("small.yaml")
     assert "MEUR" in str(plan)
     assert "MUSD" not in str(plan) + plan._repr_html_()
-
-
-def test_options_are_those_of_the_commands(here: Path) -> None:
-    """Mappings, lists, choices, numbers in place of texts."""
-    found = planner.tornado("small.yaml", {"site.pue": "1.1:1.4"}, workers=1)
-    assert found == planner.tornado("small.yaml", ["site.pue=1.1:1.4"], workers="1")
-    for call, words in (
-        (lambda: planner.frontier("small.yaml", "money"), "--against 'money' is not known; one of"),
-        (lambda: planner.explain("small.yaml", why_not="box"), "'box' is one value"),
-    ):  # fmt: skip
-        with pytest.raises(planner.InputError, match=words):
-            call()
 
 
 def test_importing_loads_nothing_heavy() -> None:
@@ -282,16 +265,6 @@ def test_the_page_is_what_the_planner_says() -> None:
 # `import planner` with lists, dicts and pandas frames in place of files.
 
 
-Call = Callable[[Any], Any]
-
-
-def bursts() -> pd.DataFrame:
-    """Return a trace with a checkpoint of 600 GB every 10 min."""
-    times = pd.date_range("2026-01-01", periods=2000, freq="10s")
-    write = np.where(np.arange(2000) % 60 < 6, 10.0, 0.0)
-    return pd.DataFrame({"time": times, "write_gb_per_s": write})
-
-
 def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
     data = yaml.safe_load(PROBLEM)
     of_file = planner.solve("small.yaml", settings={"site.facility_power": "1.5 MW"})
@@ -300,25 +273,3 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
     assert planner.load(data, scenario="half_power").problem.site.facility_power_kw == 1000.0
     assert planner.size(data | {"site": {"it_power": "1 MW", "pue": np.float64(1.25)}})
     assert planner.sweep(data, {"site.facility_power": ["1 MW", "2 MW"]}, workers=1).table
-
-
-WRONG: dict[str, tuple[Call, str]] = {
-    "frame as problem": (lambda frame: planner.explain(frame), "DataFrame is no file"),
-    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "DataFrame is no file"),
-    "frame as trace": (lambda frame: planner.characterize(frame), "DataFrame is no file"),
-    "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
-    "no trace": (lambda _: planner.characterize(), "nothing is given"),
-    "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
-    "solver": (lambda _: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
-    "example": (lambda _: planner.example(["10MW"]), "no example named"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_anything_else_is_an_input_error(name: str, here: Path) -> None:
-    call, words = WRONG[name]
-    with pytest.raises(planner.InputError) as caught:
-        call(bursts())
-    said = str(caught.value)
-    assert words in said
-    assert "/tmp" not in said and "planner-" not in said

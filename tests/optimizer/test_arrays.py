@@ -22,6 +22,7 @@ from planner.optimizer.bill import Bill, Kernel, bill, stored
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses, Work, modes_of, most_gpus
+from planner.sizing.goodput import waiting
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.world.random_cases import Case as Drawn
@@ -172,11 +173,13 @@ def by_verifier(case: Case, run: Run, interval_s: float) -> float:
     ((_, way),) = case.in_use(run.used, run.ways)
     unit, rate = way.spare_unit, run.failures_per_gpu_day
     if not repair.shrinks:
-        waits = repair.waiting(unit, run.spares, run.gpus, rate)
+        odds = run.gpus * repair.rack_odds(unit, rate) if unit.in_rack else 0.0
+        pooled = waiting(run.spares, repair.load(rate, run.gpus))
+        waits = odds / (1.0 + odds) if unit.in_rack else pooled
         return float(goodput(replace(times, waits=waits)))
     each, units = unit.holding_gpus / way.step_gpus, unit.in_use(run.gpus) + run.spares
-    running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
-    states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
+    running = replicas_running(units, each, (way.min_replicas, run.gpus // way.step_gpus))
+    states = States.balanced(running, repair.load(rate, run.gpus), repair.repair_s)
     return float(goodput(with_fewer(times, states, repair.hardware_share)))
 
 
@@ -212,7 +215,7 @@ def expect_the_best_of_all(
         steps = operation.step[way]
         gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
         each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
-        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
+        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.take(each))
         worth = np.array(operation.worth(use))
         for place, step in enumerate(steps):
             scores, patient, waited = worth[:, each == place]

@@ -57,7 +57,7 @@ def drawn(space: Space, rng: np.random.Generator, count: int = 120) -> tuple[Box
     boxes = space.whole(np.zeros(1, dtype=np.int64))
     if not boxes.size:
         return boxes, boxes
-    boxes = boxes.at(rng.integers(0, boxes.size, count))
+    boxes = boxes.take(rng.integers(0, boxes.size, count))
     low, high = boxes.low, np.minimum(boxes.high, boxes.low + SIDE)
 
     def between(start: Any, end: Any) -> Any:
@@ -97,7 +97,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             assert (corner.goods <= top.goods[:, places] * (1 + NOISE)).all()
             for place in np.flatnonzero(~alone)[:3].tolist():
                 here = np.array([place])
-                run = as_team(Point(space, kept.at(here), corner.at(here), None))
+                run = as_team(Point(space, kept.take(here), corner.take(here), None))
                 if run is not None:
                     assert run.corner.score[0] <= top.score[places][place] + NOISE
     assert tested > 60
@@ -154,7 +154,8 @@ def test_a_rule_limits_the_gpus_in_use_before_storage_is_counted_out() -> None:
     """Owned GPU systems cost nothing, and so their number alone tells nothing of storage."""
     rule = ("storage.rule=light", "storage.max_families=2", "budget.capex=4.36 MUSD")
     case = resolve(load(Path(problem_files()["gpt3_octet"]), settings=rule))
-    case = case.under(case.limits.with_values(facility_power_kw=None, racks=None))
+    limits = case.limits.with_values(facility_power_kw=None, racks=None)
+    case = replace(case, limits=limits).billed_as(case)
     case = replace(case, objective="power", job=replace(case.job, max_types=4)).billed_as(case)
     answer = optimise(case, ties=False)
     assert answer.status == "infeasible"
@@ -167,7 +168,7 @@ def test_least_write_bandwidth_counts_switches_and_systems() -> None:
     assert best.operation is not None
     work = 0.999 * best.operation.useful_pflops(case.job.mfu or 0.0)
     limits = case.limits.with_values(min_useful_pflops=work)
-    least = replace(case.under(limits), objective="least_write").billed_as(case)
+    least = replace(case, limits=limits, objective="least_write").billed_as(case)
     answer = optimise(least, gap=1e-3, ties=False)
     assert answer.status == "optimal"
     assert answer.iterations < 10_000

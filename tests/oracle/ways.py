@@ -146,7 +146,7 @@ def mended(job: Job, item: Item, bought: int, used: int, gpus: int, rate: float)
     holds, size = usable if each == 1 else unit, job.parallelism.replica_gpus
     replicas = (least_replicas(item, job) or 1, gpus // size)
     running = replicas_running(math.ceil(gpus / holds) + left, holds / size, replicas)
-    return Mended(0.0, States.of(running, load * size * replicas[1] / gpus, repair.time_s))
+    return Mended(0.0, States.balanced(running, load * size * replicas[1] / gpus, repair.time_s))
 
 
 def _provable(share: float, swaps: float) -> bool:

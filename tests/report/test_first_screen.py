@@ -127,7 +127,7 @@ def test_a_first_screen_names_the_option_for_the_rest() -> None:
     ]
     short, full = show(blocks), show(blocks, full=True)
     assert short.splitlines()[0] == "Best  1 PFLOP/s"
-    assert "Points: 3 of 9 points" in short and "Empty" not in full
+    assert "Points: 3 of 9\n" in short and "Empty" not in full
     assert short.splitlines()[-1] == "More  --full"
     assert "note 6" in full and "note 6" not in short and "More" not in full
 

@@ -18,60 +18,99 @@ from planner.errors import InputError
 from planner.schema.operation import JobSimulated
 from planner.schema.plan import Plan
 from planner.simulation.job import Array, JobRun, Law, LocalCopies, RepairUnits, empirical
-from planner.simulation.run import COUNTS, TIMES, Failures, Runs, mark_failures, simulate
+from planner.simulation.run import COUNTS, TIMES, Failures, Runs, mark_failures
 from planner.sizing.goodput import goodput
 from tests.world.random_cases import inputs_of
 from tests.world.random_jobs import together
 from tests.world.solved import solve
 
-
-def test_failures_at_equal_times() -> None:
-    """510 s apart: first 5 captures, the last of which has drained 10 of 20 s: 360 s kept, 10 lost
-    since the capture and 90 before it. Then 470 s are left: 360 kept, 70 lost since the capture."""
-    found = budget(job(), 1545.0, given((510.0, 1020.0, 1530.0)))
-    assert found == pytest.approx(
-        {"kept": 1080.0, "rework": 150.0, "drain": 90.0, "capture": 130.0, "restart": 75.0,
-         "restore": 20.0, "failures": 3.0}
-    )  # fmt: skip
+# Small jobs for the simulation, with round numbers, and their runs under given failures.
 
 
-def test_a_failure_during_restart_or_restore_starts_it_again() -> None:
-    found = budget(job(), 300.0, given((50.0, 70.0, 105.0)))
-    assert found == pytest.approx(
-        {"rework": 50.0, "restart": 20.0 + 30.0 + 30.0, "restore": 5.0 + 10.0, "kept": 145.0,
-         "capture": 10.0, "failures": 3.0}
-    )  # fmt: skip
+def job(**changes: Any) -> JobRun:
+    """Every 100 s a checkpoint: 10 s of stall, 20 s of drain; 30 s of restart, 10 s of restore."""
+    plain: dict[str, Any] = {
+        "name": "job",
+        "interval_s": 100.0,
+        "stall_s": 10.0,
+        "drain_s": 20.0,
+        "restart_s": 30.0,
+        "restore_s": 10.0,
+        "failures": Law(1e9),
+    }
+    return JobRun(**(plain | changes))
 
 
-def test_synchronous_checkpoints_are_safe_when_written() -> None:
-    found = budget(sync(), 1025.0, given((510.0, 1020.0)))
-    assert found == pytest.approx(
-        {"kept": 720.0, "rework": 80.0, "capture": 180.0, "restart": 35.0, "restore": 10.0,
-         "failures": 2.0}
-    )  # fmt: skip
+def sync(**changes: Any) -> JobRun:
+    """The same, standing still for 20 s until each checkpoint is written."""
+    return job(**{"stall_s": 20.0, "drain_s": 0.0, "sync": True} | changes)
 
 
-def test_a_failure_while_writing_loses_the_checkpoint() -> None:
-    found = budget(sync(), 200.0, given((190.0,)))
-    assert found == pytest.approx(
-        {"kept": 80.0, "capture": 30.0, "rework": 80.0, "restart": 10.0, "failures": 1.0}
-    )
+def given(
+    times: Sequence[float],
+    local: Sequence[bool] = (),
+    out_s: Sequence[float] = (),
+    luck: Sequence[float] = (),
+) -> Failures:
+    """Return failures of one run at given times, with their effects."""
+    count = len(times) + 1
+
+    def filled(values: Sequence[Any], kind: Any) -> Any:
+        return np.array([[*values, *[0] * (count - len(values))]], kind)
+
+    at_s = np.array([[*times, math.inf]])
+    nought = np.zeros((1, count), np.intp)
+    return Failures(at_s, filled(local, bool), filled(out_s, float), nought, filled(luck, float))
 
 
-def test_computing_slows_while_a_checkpoint_drains() -> None:
-    found = budget(job(drain_slowdown=0.5), 360.0, given((350.0,)))
-    assert found == pytest.approx(
-        {"kept": 250.0, "rework": 40.0, "slowdown": 30.0, "capture": 30.0, "restart": 10.0,
-         "failures": 1.0}
-    )  # fmt: skip
+def budget(of: JobRun, length_s: float, failures: Failures) -> dict[str, float]:
+    """Return seconds and counts of one run that are not 0; the seconds make up its length."""
+    found = Runs(of, failures, 0.0, length_s).run()
+    values = {name: float(found[name][0]) for name in (*TIMES, *COUNTS)}
+    assert math.isclose(sum(values[name] for name in TIMES), length_s, rel_tol=1e-9)
+    return {name: value for name, value in values.items() if abs(value) > 1e-7}
 
 
-def test_drains_longer_than_the_interval_make_every_interval_longer() -> None:
-    """A drain of 120 s after 90 s of computing: each interval is 130 s."""
-    found = budget(job(drain_s=120.0), 1140.0, given(()))
-    assert found == pytest.approx(
-        {"kept": 9 * 90.0, "capture": 90.0, "wait": 8 * 30.0, "waits": 8.0}
-    )
+RUNS: dict[str, tuple[JobRun, float, Failures, dict[str, float]]] = {
+    # 510 s apart: first 5 captures, the last of which has drained 10 of 20 s: 360 s kept, 10 lost
+    # since the capture and 90 before it. Then 470 s are left: 360 kept, 70 lost.
+    "failures at equal times": (job(), 1545.0, given((510.0, 1020.0, 1530.0)), {
+        "kept": 1080.0, "rework": 150.0, "drain": 90.0, "capture": 130.0, "restart": 75.0,
+        "restore": 20.0, "failures": 3.0}),
+    "failure during restart or restore": (job(), 300.0, given((50.0, 70.0, 105.0)), {
+        "rework": 50.0, "restart": 20.0 + 30.0 + 30.0, "restore": 5.0 + 10.0, "kept": 145.0,
+        "capture": 10.0, "failures": 3.0}),
+    "synchronous checkpoints are safe when written": (sync(), 1025.0, given((510.0, 1020.0)), {
+        "kept": 720.0, "rework": 80.0, "capture": 180.0, "restart": 35.0, "restore": 10.0,
+        "failures": 2.0}),
+    "failure while writing loses the checkpoint": (sync(), 200.0, given((190.0,)), {
+        "kept": 80.0, "capture": 30.0, "rework": 80.0, "restart": 10.0, "failures": 1.0}),
+    "computing slows during a drain": (job(drain_slowdown=0.5), 360.0, given((350.0,)), {
+        "kept": 250.0, "rework": 40.0, "slowdown": 30.0, "capture": 30.0, "restart": 10.0,
+        "failures": 1.0}),
+    # A drain of 120 s after 90 s of computing: each interval is 130 s.
+    "drain longer than the interval": (job(drain_s=120.0), 1140.0, given(()), {
+        "kept": 9 * 90.0, "capture": 90.0, "wait": 8 * 30.0, "waits": 8.0}),
+    # The second failure takes the spare's successor: out until 50 + 400 s, then a restart.
+    "more units out than spares": (
+        job(units=RepairUnits((1.0, 1.0), swap_s=5.0)), 500.0,
+        given((50.0, 60.0), out_s=(400.0, 700.0)), {
+        "rework": 50.0, "restart": 10.0 + 35.0, "repair": 390.0, "restore": 10.0, "kept": 5.0,
+        "failures": 2.0, "taken": 2.0, "short_of_units": 1.0}),
+    # At 50 s one of 4 replicas is out until 300 s. Restart to 90 s, captures end at 190 and 290 s,
+    # the first after 300 s at 390 s; safe at 410 s, then a restart with all of them to 450 s.
+    "shrinks and grows with its units": (
+        job(units=RepairUnits((1.0, 0.75))), 460.0, given((50.0,), out_s=(250.0,)), {
+        "rework": 50.0, "restart": 60.0, "restore": 20.0, "kept": 0.75 * 270.0 + 10.0,
+        "short": 0.25 * 270.0, "capture": 30.0, "wait": 20.0, "failures": 1.0, "taken": 1.0,
+        "grown": 1.0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_seconds_of_a_run_by_hand(run: str) -> None:
+    of, length_s, failures, expected = RUNS[run]
+    assert budget(of, length_s, failures) == pytest.approx(expected)
 
 
 LOCAL = LocalCopies(settle_s=15.0, every=3, restart_s=12.0)
@@ -106,28 +145,6 @@ def test_a_drain_begins_anew_at_a_local_restart() -> None:
     assert found["far"] == 1.0
 
 
-def test_a_job_waits_while_more_units_are_out_than_spares() -> None:
-    """The second failure takes the spare's successor: out until 50 + 400 s, then a restart."""
-    units = RepairUnits((1.0, 1.0), swap_s=5.0)
-    found = budget(job(units=units), 500.0, given((50.0, 60.0), out_s=(400.0, 700.0)))
-    assert found == pytest.approx(
-        {"rework": 50.0, "restart": 10.0 + 35.0, "repair": 390.0, "restore": 10.0, "kept": 5.0,
-         "failures": 2.0, "taken": 2.0, "short_of_units": 1.0}
-    )  # fmt: skip
-
-
-def test_a_job_shrinks_and_grows_with_its_units() -> None:
-    """At 50 s one of 4 replicas is out until 300 s. Restart to 90 s, captures end at 190 and 290 s,
-    the first after 300 s at 390 s; safe at 410 s, then a restart with all of them to 450 s."""
-    units = RepairUnits((1.0, 0.75))
-    found = budget(job(units=units), 460.0, given((50.0,), out_s=(250.0,)))
-    assert found == pytest.approx(
-        {"rework": 50.0, "restart": 60.0, "restore": 20.0, "kept": 0.75 * 270.0 + 10.0,
-         "short": 0.25 * 270.0, "capture": 30.0, "wait": 20.0, "failures": 1.0, "taken": 1.0,
-         "grown": 1.0}
-    )  # fmt: skip
-
-
 # Failure times: their distributions, and files of measured ones with every way to be wrong.
 
 
@@ -149,18 +166,6 @@ def test_times_have_the_mean_and_variation_of_their_law(law: Law, variation: flo
     assert gaps.std() / gaps.mean() == pytest.approx(variation, rel=0.03)
     twice = replace(law, mean_s=80.0).draw(np.random.default_rng(1), (400, 500))
     assert twice.mean() == pytest.approx(2 * gaps.mean())
-
-
-def test_measured_times_of_an_exponential_give_its_goodput() -> None:
-    mean, length_s = 500.0, 200_000.0
-    sample = tuple(np.random.default_rng(3).exponential(mean, 20_000).tolist())
-    found = []
-    for law in (Law(mean), replace(empirical(sample), mean_s=mean)):
-        kept = simulate((job(failures=law),), length_s, 60, 1)["kept"] / length_s
-        found.append((kept.mean(), kept.std() / math.sqrt(kept.size)))
-    (one, room), (other, _) = found
-    assert abs(one - other) < 4 * room
-    assert room < 0.005
 
 
 GOOD = {
@@ -229,53 +234,6 @@ def test_jobs_that_slurm_calls_failed(tmp_path: Path) -> None:
     assert read_failures(path).measured_s == pytest.approx((4 * 3600.0, 3 * 3600.0))
 
 
-# Small jobs for the simulation, with round numbers, and their runs under given failures.
-
-
-def job(**changes: Any) -> JobRun:
-    """Every 100 s a checkpoint: 10 s of stall, 20 s of drain; 30 s of restart, 10 s of restore."""
-    plain: dict[str, Any] = {
-        "name": "job",
-        "interval_s": 100.0,
-        "stall_s": 10.0,
-        "drain_s": 20.0,
-        "restart_s": 30.0,
-        "restore_s": 10.0,
-        "failures": Law(1e9),
-    }
-    return JobRun(**(plain | changes))
-
-
-def sync(**changes: Any) -> JobRun:
-    """The same, standing still for 20 s until each checkpoint is written."""
-    return job(**{"stall_s": 20.0, "drain_s": 0.0, "sync": True} | changes)
-
-
-def given(
-    times: Sequence[float],
-    local: Sequence[bool] = (),
-    out_s: Sequence[float] = (),
-    luck: Sequence[float] = (),
-) -> Failures:
-    """Return failures of one run at given times, with their effects."""
-    count = len(times) + 1
-
-    def filled(values: Sequence[Any], kind: Any) -> Any:
-        return np.array([[*values, *[0] * (count - len(values))]], kind)
-
-    at_s = np.array([[*times, math.inf]])
-    nought = np.zeros((1, count), np.intp)
-    return Failures(at_s, filled(local, bool), filled(out_s, float), nought, filled(luck, float))
-
-
-def budget(of: JobRun, length_s: float, failures: Failures) -> dict[str, float]:
-    """Return seconds and counts of one run that are not 0; the seconds make up its length."""
-    found = Runs(of, failures, 0.0, length_s).run()
-    values = {name: float(found[name][0]) for name in (*TIMES, *COUNTS)}
-    assert math.isclose(sum(values[name] for name in TIMES), length_s, rel_tol=1e-9)
-    return {name: value for name, value in values.items() if abs(value) > 1e-7}
-
-
 # Simulated and predicted goodput agree within 0.5 % where failures have no memory.
 
 
@@ -293,23 +251,15 @@ def cases(mean_s: float) -> list[tuple[JobRun, float]]:
         interval = share * mean_s
         found.append((interval, stall * interval, drain * interval, restart, False))
     found += [(share * mean_s, 0.1 * share * mean_s, 0.0, 300.0, True) for share in (0.03, 0.3)]
-    return [(_job(mean_s, *case), goodput(*case[:3], case[3] + _restore_s(case), mean_s))
-            for case in found]  # fmt: skip
-
-
-def _job(
-    mean_s: float, interval: float, stall: float, drain: float, restart: float, sync: bool
-) -> JobRun:
-    read = (stall if sync else drain) / 2
-    return job(
-        interval_s=interval, stall_s=stall, drain_s=drain, restore_s=read, sync=sync,
-        restart_s=restart, failures=Law(mean_s),
-    )  # fmt: skip
-
-
-def _restore_s(case: tuple[float, float, float, float, bool]) -> float:
-    """Reading is twice as fast as writing."""
-    return (case[1] if case[4] else case[2]) / 2
+    made = []
+    for interval, stall, drain, restart, sync in found:
+        read = (stall if sync else drain) / 2  # twice as fast as writing
+        made.append((
+            job(interval_s=interval, stall_s=stall, drain_s=drain, restore_s=read, sync=sync,
+                restart_s=restart, failures=Law(mean_s)),
+            goodput(interval, stall, drain, restart + read, mean_s),
+        ))  # fmt: skip
+    return made
 
 
 def struck(mean_s: float, length_s: float) -> Failures:

@@ -28,27 +28,6 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_trace(tmp_path_factory.mktemp("trace") / "hall.trace.csv", days=8.0)
 
 
-@pytest.fixture(scope="module")
-def record(trace: Path) -> Characterization:
-    found = ran("characterize", str(trace), "--json")
-    assert found.code == 0
-    return Characterization.model_validate_json(found.out)
-
-
-def test_the_job_as_it_was(record: Characterization) -> None:
-    (job,) = record.jobs
-    assert job.size_gb.value == pytest.approx(SIZE_GB, rel=0.005)
-    assert job.interval_s.value == pytest.approx(INTERVAL_S, rel=0.001)
-    assert job.drain_s.value == pytest.approx(DRAIN_S, abs=0.5)
-    assert job.overlap.value == pytest.approx(DRAIN_S / INTERVAL_S, abs=0.001)
-    assert job.write_gb_per_s.value == pytest.approx(SIZE_GB / DRAIN_S, rel=0.01)
-    assert job.restarts == job.confirmed == 1
-    assert job.restore_gb is not None and job.restore_gb.value == pytest.approx(SIZE_GB, rel=0.01)
-    assert job.mtti_s is not None and job.mtti_s.low is not None and job.mtti_s.high is not None
-    assert job.mtti_s.low < 8 * DAY_S < job.mtti_s.high
-    assert record.clock == "unix" and record.clusters[0].name == "hall"
-
-
 def test_calibration(trace: Path, small: str, tmp_path: Path) -> None:
     found = ran(
         "characterize", str(trace), "--problem", small, "--gpus", "1000",

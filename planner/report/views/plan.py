@@ -138,13 +138,9 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
 
 
 def _change(step: Step) -> str:
-    text = step.in_words
-    if step.because:
-        limits = fmt.listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
-        text += f"; no smaller change because of {limits}"
-    if step.value is None:
-        text += f": {' '.join(f'--set {setting!r}' for setting in step.settings)}"
-    return text
+    if step.value is not None:
+        return step.in_words
+    return f"{step.in_words}: {' '.join(f'--set {setting!r}' for setting in step.settings)}"
 
 
 # First screen.
