@@ -12,11 +12,19 @@ import pytest
 from planner.errors import InputError
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request, gpu_system, price, store
+from tests.world.random_hardware import figure
+from tests.world.requests import (
+    SOURCED,
+    Request,
+    companion,
+    gpu_system,
+    group,
+    port,
+    price,
+    store,
+    switch,
+)
 from tests.world.solved import solve
-
-SOURCED = {"source": "made_up", "confidence": "low"}
 
 
 def owner(**rule: object) -> Request:
@@ -39,14 +47,12 @@ def line(plan: Plan, sku: str) -> Line:
 
 def with_fabric(request: Request) -> None:
     """Let every system have two ports on a fabric of one switch per 8 ports."""
-    switch = {"protocol": "ethernet", "ports": [{"count": 8, "speed": "400 Gb/s"}], **SOURCED}
-    consumes = {"it_power": figure("1 kW"), "rack_units": figure("1 RU")}
-    leaf: Raw = {"id": "leaf", "vendor": "Net", "model": "leaf", "category": "switch"}
-    request.items.append(leaf | {"consumes": consumes, "switch": switch})
+    request.items += [switch("leaf", [group(8, 400)]), companion("cable", "cable")]
+    request.prices["cable"] = price("10")
     request.prices["leaf"] = price("1000")
     for item in request.items:
         if item["category"] == "gpu_system":
-            item["ports"] = {"compute": {"count": 2, "speed": "400 Gb/s", **SOURCED}}
+            item["ports"] = {"compute": port(2, 400)}
     request.more["network"] = {"compute": {"switches": ["leaf"]}}
 
 
@@ -121,16 +127,13 @@ def test_owned_spares_that_help_stand_by(owned: int, indifference: float, object
 # Spare parts of bundles, what clusters need for themselves, and what could not be considered.
 
 
-def part(name: str, category: str, draw: str, **more: object) -> Raw:
-    consumes = {"it_power": figure(draw), "rack_units": figure("1 RU")}
-    item: Raw = {"id": name, "vendor": "Beta", "model": name, "category": category}
-    return item | {"consumes": consumes} | more
-
-
 def bundled(**spares: float) -> Request:
     """Return a request whose box is two nodes of 2 kW and a shelf of 1 kW, which has no price."""
     request = Request(minimize="cost")
-    request.items += [part("node", "component", "2 kW"), part("shelf", "component", "1 kW")]
+    request.items += [
+        companion("node", "component", "2 kW"),
+        companion("shelf", "component", "1 kW"),
+    ]
     parts = [{"id": "node", "quantity": 2}, {"id": "shelf", "quantity": 1}]
     request.items[1] |= {"consumes": {}, "components": parts}
     request.prices["node"] = price("700", support_per_year="10 %")
@@ -156,14 +159,12 @@ def test_cold_spares_of_a_bundle_are_of_its_components() -> None:
     assert "bought, but no price is known, so the cost leaves it out: 1 shelf" in plan.warnings
 
 
-def clustered(boxes: int, *, priced: bool = True) -> Request:
+def clustered(boxes: int) -> Request:
     """Return a request for so many boxes, three to a cluster, each with two joints of 1 kW."""
     request = Request(minimize="cost")
-    joint = part("joint", "switch", "1 kW")
-    panel = {"protocol": "ethernet", "ports": [{"count": 8, "speed": "100 Gb/s"}], **SOURCED}
-    request.items.append(joint | {"switch": panel})
-    if priced:
-        request.prices["joint"] = price("500")
+    request.items.append(switch("joint", [group(8, 100)]))
+
+    request.prices["joint"] = price("500")
     parts = [{"item": "joint", "quantity": 2, **SOURCED}]
     cluster = {"max_units": figure(3), "alone": figure(1), "parts": parts}
     request.families[0]["cluster"] = cluster

@@ -145,12 +145,6 @@ def test_megatron_trains_in_the_papers_84_days_but_for_the_goodput() -> None:
     assert run_.days_to_train * run_.goodput == pytest.approx(84, rel=0.005)
 
 
-def test_megatron_checkpoints_more_often_than_by_the_rule() -> None:
-    every_4_h, half_hourly = job("megatron_1t"), job("megatron_1t", "half_hourly")
-    assert half_hourly.blocking == pytest.approx(8 * every_4_h.blocking)
-    assert half_hourly.goodput > every_4_h.goodput + 0.1
-
-
 def test_gpt3_hybrid_io_relieves_the_octet_for_the_same_money() -> None:
     plan, relieved = solved("gpt3_octet"), solved("gpt3_octet", "hybrid_io")
     assert relieved.jobs[0].delivered_write_gb_per_s == pytest.approx(1.7 * 64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -75,7 +74,6 @@ def test_an_assumption_for_unmeasured_types_needs_a_class_of_models() -> None:
 
 
 truth = script("make_truth")
-ROWS = {title: list(rows()) for title, rows in truth.SECTIONS}
 RUNS = {f"{run.system}-{run.precision}-{run.gpus}": run for run in truth.RUNS}
 
 
@@ -91,18 +89,6 @@ def test_a_run_is_not_predicted_from_itself(name: str) -> None:
     assert (basis.system, basis.precision) == (run.system, run.precision)
     assert not basis.in_mlperf or basis.gpus != run.gpus
     assert all(rate.system != run.system for rate in truth.others(run.system))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_the_causes_make_up_the_error(name: str) -> None:
-    run = RUNS[name]
-    basis, power = truth.basis_of(run), truth.exponent(truth.others(run.system))
-    rate = basis.tflops * (run.gpus / basis.gpus) ** -power
-    minutes = 6 * 405e9 * truth.tokens_of(run) / (run.gpus * rate * 1e12) / 60
-    (row,) = (each for each in ROWS["Time to train Llama 3.1 405B in MLPerf"]
-              if each.published == run.minutes)  # fmt: skip
-    assert row.predicted == pytest.approx(minutes)
-    assert math.prod(truth.causes(run, rate)) == pytest.approx(row.predicted / row.published)
 
 
 # Lost time besides failures: known answers, its parts, and the same in every reckoning of it.

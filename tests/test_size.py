@@ -13,7 +13,6 @@ from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, store
 from tests.world.solved import DENSE_HALL
 
-MAIN = DENSE_HALL
 SEED = """
 name: seeds
 site: {it_power: 20 MW, pue: 1.25, rack: {height: 48 RU, power: 45 kW}}
@@ -131,7 +130,7 @@ def test_an_appliance_slower_at_its_largest_size() -> None:
 
 @pytest.mark.parametrize("lost", [0.0, 0.08])
 def test_goodput_with_just_the_demanded_bandwidth(lost: float) -> None:
-    found = sized(MAIN, None, f"jobs.0.lost_time={lost}")
+    found = sized(DENSE_HALL, None, f"jobs.0.lost_time={lost}")
     mtti = found.mtti_s
     for row in found.modes[0].rows:
         interval, drain, restart = row.interval_s, 0.1 * row.interval_s, 600 + 300
@@ -145,7 +144,7 @@ def test_goodput_with_just_the_demanded_bandwidth(lost: float) -> None:
 
 
 def test_synchronous_saves_ask_by_the_blocking_law() -> None:
-    found = sized(MAIN, None, "jobs.0.checkpoint.mode=open")
+    found = sized(DENSE_HALL, None, "jobs.0.checkpoint.mode=open")
     assert [row.rule for row in found.rules[:2]] == ["demand law", "blocking law"]
     sync, mtti = found.modes[1], found.mtti_s
     z = sync.rows[0].interval_s / mtti
@@ -157,7 +156,7 @@ def test_synchronous_saves_ask_by_the_blocking_law() -> None:
         assert row.running.drain_s == 0.0
     best = sync.rows[0].running
     assert best is not None
-    near = sized(MAIN, None, "jobs.0.checkpoint.mode=sync").modes[0].rows[0].running
+    near = sized(DENSE_HALL, None, "jobs.0.checkpoint.mode=sync").modes[0].rows[0].running
     assert near == best
 
 

@@ -13,37 +13,12 @@ from planner.case import resolve
 from planner.report.views.plan import PARTS, render
 from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
-from planner.sizing.checkpoint import usable_gpus
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import figure
 from tests.world.requests import Request, gpu_system, price, two_systems
 from tests.world.solved import solve
-
-
-@pytest.mark.parametrize(
-    ("gpus", "tensor", "replica", "most", "expected"),
-    [
-        (72, 8, 64, None, 64),  # one replica to a rack, as large MLPerf runs do
-        (72, 4, 32, None, 64),
-        (72, 4, 36, None, 72),
-        (72, 8, 512, None, 72),  # spans racks: nine tensor groups in each
-        (72, 8, 512, 64, 64),
-        (72, 16, 128, None, 64),
-        (72, 8, 64, 63, 56),  # no replica fits any more: seven tensor groups
-        (8, 8, 512, None, 8),
-        (8, 4, 12, None, 8),
-        (8, 3, 12, None, 6),
-        (8, 2, 6, None, 6),
-        (8, 16, 128, None, 0),
-        (8, 1, 1, 5, 5),
-    ],
-)
-def test_gpus_of_a_system_that_hold_replicas(
-    gpus: int, tensor: int, replica: int, most: int | None, expected: int
-) -> None:
-    assert usable_gpus(gpus, tensor, replica, most) == expected
 
 
 def rack_hall(**job: object) -> Request:
@@ -81,21 +56,6 @@ def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:
     plan = solve(inputs_of(request.case()))
     assert plan.status == "infeasible"
     assert "tensor group of 16 GPUs" in render(plan, PARTS)
-
-
-def test_replicas_of_several_types_are_each_of_one() -> None:
-    request = rack_hall(gpus={"max_types": 2})
-    request.site["it_power"] = "330 kW"
-    request.items.append(gpu_system("small", 8, "15 kW"))
-    request.prices["small"] = price("90000")
-    plan = solved(request)
-    job = plan.jobs[0]
-    # Two racks hold two replicas in 240 kW; five systems of 8 beside them hold none of 64.
-    assert (job.gpus_used, job.gpu_types) == (128, ("gpu",))
-    request.site["it_power"] = "370 kW"
-    job = solved(request).jobs[0]
-    assert job.gpus_used == 192
-    assert job.systems_by_type in ({"gpu": 3}, {"gpu": 2, "small": 8})
 
 
 @pytest.mark.exhaustive(keep=4)
@@ -280,32 +240,3 @@ def test_scale_counts_from_where_the_rate_was_measured(scale: Raw, share: float)
     assert job.gpus_used == 32
     assert job.scale_share == pytest.approx(share)
     assert job.useful_pflops == pytest.approx(job.useful_gpus * 0.4 * share)
-
-
-# Replicas: four systems of 8 GPUs at most.
-
-
-def spread(*options: Raw, memory_gb: float | None = None, **job: Any) -> Request:
-    request = Request(maximize="goodput")
-    request.job |= {"parameters": "10 B", "parallelism": list(options), **job}
-    if memory_gb is not None:
-        request.items[0]["gpu"]["memory"] = figure(f"{memory_gb} GB")
-    return request
-
-
-@pytest.mark.parametrize(
-    ("options", "replica", "gpus"),
-    [
-        ([{"tensor": 4, "pipeline": 3}], 12, 24),
-        ([{"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2}], 8, 32),
-        ([{"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2, "factor": "70 %"}], 12, 24),
-        ([{"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2, "factor": "80 %"}], 8, 32),
-        ([{"tensor": 8, "pipeline": 1, "context": 2}, {"tensor": 8, "pipeline": 3}], 16, 32),
-        ([{"tensor": 8, "pipeline": 1, "min_replicas": 5}, {"tensor": 8, "pipeline": 3}], 24, 24),
-    ],
-)
-def test_the_plan_takes_the_option_that_does_most(
-    options: list[Raw], replica: int, gpus: int
-) -> None:
-    job = planned(spread(*options)).jobs[0]
-    assert (job.replica_gpus, job.gpus_used) == (replica, gpus)

@@ -58,7 +58,7 @@ def enumerated(inputs: Inputs) -> Iterator[_Found]:
     plant = Plant(market, [candidate.item for candidate in (*systems, *storage)])
     gpus = [
         choice
-        for choice in compute.choices(market, systems, plant.thrifty)
+        for choice in compute.choices(market, systems)
         if bool(within(choice.consumed, market.limits()))
     ]
     left = market.limits() - np.min([choice.consumed for choice in gpus], axis=0)

@@ -36,10 +36,6 @@ class Candidate:
         """Whether the item cannot be left out."""
         return not self.counts or self.counts[0] > 0
 
-    def least(self, units: int) -> int | None:
-        """Return the smallest allowed count that is at least ``units``."""
-        return next((count for count in self.counts if count >= units), None)
-
 
 def candidates(market: Market, category: str, families: Sequence[Family]) -> list[Candidate]:
     """Return the items of a category that may enter, with their counts."""

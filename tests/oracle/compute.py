@@ -45,18 +45,12 @@ class Compute:
     mended: Mended
 
 
-def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iterator[Compute]:
-    """Yield every purchase and use of GPU systems worth looking at.
-
-    Where idle systems only consume (``thrifty``), each count is the least allowed one that holds
-    the use. Companions and policies can make an idle system worth its money, so there every
-    purchase is yielded with every use.
-    """
-    purchases = _least(market, systems) if thrifty else _every(market, systems)
+def choices(market: Market, systems: Sequence[Candidate]) -> Iterator[Compute]:
+    """Yield every purchase of GPU systems with every use of it."""
     known = [ways(system.item, market.basis) for system in systems]
     if flops_needed(market.problem):
         known = [[way for way in every if way.tflops > 0.0] for every in known]
-    for bought, types, used, gpus in purchases:
+    for bought, types, used, gpus in _purchases(market, systems):
         if _in_range(gpus, market.problem):
             for chosen in product(*(known[t] for t in types)):
                 if not all(_enough(way, market.problem.job, gpus) for way in chosen):
@@ -70,20 +64,7 @@ _Purchase = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 """Systems bought of each kind, the kinds in use, systems in use of each of them, GPUs in use."""
 
 
-def _least(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
-    for types in _types(market, systems):
-        chosen = [systems[t] for t in types]
-        most = [max(system.counts, default=0) for system in chosen]
-        for used, gpus in _uses(market.problem.job, chosen, most):
-            wanted = [0] * len(systems)
-            for place, units in zip(types, used, strict=True):
-                wanted[place] = units
-            bought = [c.least(n) for c, n in zip(systems, wanted, strict=True)]
-            if all(count is not None for count in bought):
-                yield tuple(count or 0 for count in bought), types, used, gpus
-
-
-def _every(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
+def _purchases(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
     limits, job = market.limits(), market.problem.job
     kinds = list(_types(market, systems))
     for bought in product(*(system.counts for system in systems)):

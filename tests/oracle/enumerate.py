@@ -124,7 +124,7 @@ def _every(
     limits = market.limits()
     gpus = [
         choice
-        for choice in compute.choices(market, systems, plant.thrifty)
+        for choice in compute.choices(market, systems)
         if bool(within(choice.consumed, limits))
     ]
     if not gpus:

@@ -43,11 +43,6 @@ def up(amount: npt.NDArray[np.floating[Any]]) -> Whole:
     return np.asarray(np.ceil(amount - SLIVER), dtype=np.int64)
 
 
-def ceil(amount: float) -> int:
-    """Return an amount rounded up, forgiving what decimal figures leave behind."""
-    return math.ceil(amount - SLIVER)
-
-
 def standing(item: Item, basis: Basis) -> Standing | None:
     """Return how GPU systems or storage of a kind stand, None where that is not known."""
     found, own = hall.fits(basis, item), item.consumes.racks is not None

@@ -128,14 +128,6 @@ class Plant:
         self.companions = Companions(market, items)
         self._seen: dict[tuple[int, ...], tuple[Array, bool]] = {}
 
-    @property
-    def thrifty(self) -> bool:
-        """Whether idle GPU systems only consume, so that no more are bought than must be."""
-        wanted, gpus = self.market.problem.policy, self.market.problem.job.gpus
-        vendors = wanted.require_vendors or wanted.split or wanted.prefer
-        spares = gpus.hot_spares > 0 or self.market.problem.job.repair is not None
-        return not (self.companions.any or vendors or spares)
-
     def of(self, bought: tuple[int, ...], stores: Whole) -> tuple[Array, Mask]:
         """Return what comes with GPU systems bought and each storage purchase (rows), and where
         that is possible."""

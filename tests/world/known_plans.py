@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
-from tests.world import known_plans
 from tests.world.catalog import ITEMS, inputs_of
 from tests.world.solved import solve
 from tests.world.tampering import put
@@ -145,10 +144,10 @@ KNOWN = {f.__name__: f for f in (everything, limited, sync_bundle, vendor_rule, 
 
 Solved = Callable[[], Known]
 CASES: dict[str, Solved] = {
-    "complete": known_plans.everything,
-    "async": known_plans.limited,
-    "sync": known_plans.sync_bundle,
-    "minimal": known_plans.vendor_rule,
+    "complete": everything,
+    "async": limited,
+    "sync": sync_bundle,
+    "minimal": vendor_rule,
 }
 
 
@@ -159,6 +158,6 @@ def plan(solved: Solved) -> Plan:
 
 def infeasible() -> Plan:
     """Return the answer to a problem without a plan."""
-    inputs = known_plans.limited().inputs
+    inputs = limited().inputs
     asked = put(inputs.problem, ("site", "facility_power_kw"), 1.0)
     return solve(replace(inputs, problem=asked))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from copy import deepcopy
 from dataclasses import replace
@@ -130,7 +129,7 @@ def _value(item: dict[str, Any], figure: str) -> float:
 def with_levels(seed: int, case: Case | None = None) -> Case:
     """Return a random case with drives in its GPU systems and a job that may use them."""
     case = case or random_case(seed)
-    random, documents = Random(seed), copy.deepcopy(dict(case.documents))
+    random, documents = Random(seed), deepcopy(dict(case.documents))
     (job,) = documents["problem"]["jobs"]
     size_gb = _size_gb(job)
     asked = documents["problem"]["items"]
@@ -197,7 +196,7 @@ def _level(random: Random) -> tuple[dict[str, Any], dict[str, float]]:
 def with_levers(seed: int, case: Case | None = None) -> Case:
     """Return a random problem whose job may choose: curves, rates and laws drawn at random."""
     random, case = Random(f"levers {seed}"), case or random_case(seed)
-    documents = copy.deepcopy(dict(case.documents))
+    documents = deepcopy(dict(case.documents))
     problem, catalog = documents["problem"], documents["catalog"]
     job: Raw = problem["jobs"][0]
     job.setdefault("gpus", {}).pop("max_types", None)
@@ -285,7 +284,7 @@ def _scale(random: Random, law: str) -> Raw:
 def with_experts(seed: int) -> Case:
     """Return a random case with experts, and systems used in part by type."""
     random, drawn = Random(f"experts {seed}"), random_case(seed)
-    documents = copy.deepcopy(dict(drawn.documents))
+    documents = deepcopy(dict(drawn.documents))
     job = documents["problem"]["jobs"][0]
     job.setdefault("gpus", {}).pop("max_types", None)
     job["gpus"].pop("per_system", None)
