@@ -31,10 +31,8 @@ SHIPPED = sorted(path.stem for path in PROBLEMS.glob("*.yaml"))
 SMALL, LARGE = "enterprise_1MW", "10MW"
 EXITS = (0, 3)
 
-HELPS = (
-    "", "solve", "check", "compare", "verify", "explain", "size", "characterize", "simulate",
-    "sweep", "init", "catalog", "quote import", "quote rfq", "quote bid",
-)  # fmt: skip
+COMMANDS = "solve check compare verify explain size characterize simulate sweep init catalog"
+HELPS = ("", *COMMANDS.split(), "quote import", "quote rfq", "quote bid")
 SCHEMAS = sorted(path.name.split(".")[0] for path in (PROBLEMS.parent / "schemas").glob("*.json"))
 
 
@@ -59,7 +57,6 @@ def runs() -> Iterator[tuple[str, str]]:
     yield "explain_json", f"explain {SMALL}.yaml --json"
     yield "explain_no_plan", "explain infeasible_restore.yaml -o ."
     yield "explain_no_plan_json", "explain infeasible_restore.yaml --json"
-    yield "study_sheets", f"solve {SMALL}.yaml --also why,rules,alternatives -o with"
     yield "compare", f"compare {LARGE}.plan.json light_rule.plan.json -o ."
     yield "compare_rules", f"compare --rules {SMALL}.yaml -o ."
     yield "alternatives", f"compare --near '1 %' {SMALL}.yaml -o ."
@@ -70,7 +67,6 @@ def runs() -> Iterator[tuple[str, str]]:
     yield "tornado", f"sweep --mode tornado {LARGE}.yaml -o ."
     yield "uncertain", f"sweep --mode uncertain {LARGE}.yaml --samples 24 --workers 1 -o ."
     yield "simulate", f"simulate {LARGE}.plan.json --replications 50 -o ."
-    yield "characterize", f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml -o ."
 
 
 def cells(path: Path) -> Iterator[str]:
@@ -84,10 +80,7 @@ def cells(path: Path) -> Iterator[str]:
                     continue
                 value = shown[sheet.title][cell.coordinate].value
                 formula = f" {cell.value}" if cell.data_type == "f" else ""
-                note = f" // {cell.comment.text!r}" if cell.comment else ""
-                yield f"{cell.coordinate} [{cell.number_format}] {value!r}{formula}{note}"
-        for each in sheet.data_validations.dataValidation:
-            yield f"validation {each.sqref} {each.type} {each.operator} {each.formula1}"
+                yield f"{cell.coordinate} [{cell.number_format}] {value!r}{formula}"
         for each in sheet.conditional_formatting:
             yield from (f"condition {each.sqref} {rule.type} {rule.formula}" for rule in each.rules)
     for name, place in shown.defined_names.items():

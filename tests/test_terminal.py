@@ -46,15 +46,7 @@ def on_a_terminal(folder: Path, arguments: list[str], columns: int, **environmen
     command = [sys.executable, "-c", START, *arguments]
     with subprocess.Popen(command, cwd=folder, stdout=theirs, env=kept | environment) as running:
         os.close(theirs)
-        said = b""
-        while True:
-            try:
-                piece = os.read(ours, 65_536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            said += piece
+        said = seen(ours)
     os.close(ours)
     assert running.returncode == 0
     return said.decode().replace("\r\n", "\n")
