@@ -108,7 +108,7 @@ def _sentence(bill: Bill, job: Performance) -> Term:
     parts = [*quote.bought(bill, "Compute"), *([" with ", *stores] if stores else [])]
     parts += [": goodput ", round_(100 * job["goodput"], 1), " %"]
     if "days_to_train" in job:
-        parts += [", trains the model in ", grouped(job["days_to_train"]), " days"]
+        parts += [", days to train: ", grouped(job["days_to_train"])]
     return join(*parts, ".")
 
 

@@ -239,7 +239,7 @@ class Performance(dict[str, V]):
         if "mfu" not in self:
             return
         rate = constant(job.tflops_per_gpu * job.rate_share)
-        how = f"effective GPUs x {rate.number:,.5g} TFLOP/s x MFU"
+        how = f"useful GPUs x {rate.number:,.5g} TFLOP/s x MFU"
         how += ", scaling efficiency as planned" if job.scale_share != 1.0 else ""
         yield Figure("useful_pflops", self["useful_gpus"] * rate * self["mfu"] / 1000, how)
         if "tokens_trillion" in self:
@@ -438,7 +438,7 @@ class PowerCost(dict[str, V]):
         assert totals is not None
         if totals.usd_per_useful_gpu_hour is not None:
             hours = job["useful_gpus"] * constant(HOURS_PER_YEAR) * self["years"]
-            how = "TCO / (effective GPUs x hours)"
+            how = "TCO / (useful GPUs x hours)"
             yield Figure("usd_per_useful_gpu_hour", self["tco_usd"] / hours, how)
         if totals.usd_per_million_tokens is not None and "active_parameters_billion" in job:
             tokens = job["useful_pflops"] * constant(HOURS_PER_YEAR * 3600) / 6
