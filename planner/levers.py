@@ -264,11 +264,8 @@ def _cluster(inputs: Inputs) -> Iterator[Row]:
 
 def _job(inputs: Inputs) -> Iterator[Row]:
     """Yield checkpoints, capacity, reading, spares, and how long the job stands still."""
-    job, checkpoint, local = (
-        inputs.problem.job,
-        inputs.problem.job.checkpoint,
-        f"{_CHECKPOINT}.local",
-    )
+    job, local = inputs.problem.job, f"{_CHECKPOINT}.local"
+    checkpoint = job.checkpoint
     if checkpoint.mode != "sync":
         yield _limit("overlap", 1.0)
     if checkpoint.mode != "async":
@@ -397,11 +394,7 @@ def _offer_choices(inputs: Inputs) -> Iterator[Choice]:
     for name, rule in sorted(inputs.problem.items.items()):
         model, path = models.get(name, name), f"items.{name}"
         if rule.fixed is not None:
-            fixed, label, what = (
-                f"{path}.fixed",
-                f"{rule.fixed} {model}",
-                "let their number be decided",
-            )
-            yield Choice(fixed, label, what, None, "null", fixed)
+            fixed, what = f"{path}.fixed", "let their number be decided"
+            yield Choice(fixed, f"{rule.fixed} {model}", what, None, "null", fixed)
         if rule.exclude:
             yield Choice(f"{path}.exclude", f"no {model}", "allow it", False, "false")

@@ -340,12 +340,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
 
 
 def _demanded(inputs: Inputs, sku: str, count: int) -> Iterator[_Entry]:
-    rule, path, model = inputs.problem.items.get(sku), f"items.{sku}", inputs.item(sku).model
-    if rule is None:
-        return
-    if rule.fixed is not None:
-        yield _Entry(f"{path}.fixed", count, rule.fixed, model)
-    if rule.min is not None:
-        yield _Entry(f"{path}.min", count, rule.min, model)
-    if rule.max is not None:
-        yield _Entry(f"{path}.max", count, rule.max, model)
+    rule = inputs.problem.items.get(sku, NOTHING_ASKED)
+    for key, limit in (("fixed", rule.fixed), ("min", rule.min), ("max", rule.max)):
+        if limit is not None:
+            yield _Entry(f"items.{sku}.{key}", count, limit, inputs.item(sku).model)
