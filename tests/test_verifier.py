@@ -195,13 +195,13 @@ def test_a_plan_that_cannot_be_is_named(name: str, path: DataPath, value: Any, s
     assert says in disagreements(inputs, put(plan, path, value))
 
 
-@pytest.mark.parametrize("reason", ["one unit does not fit into a rack", "not known: power draw"])
-def test_a_type_lost_for_a_wrong_reason_is_named(reason: str) -> None:
+@pytest.mark.parametrize("why", ["one unit does not fit", "not known: power draw", "not known: x"])
+def test_a_type_lost_for_a_wrong_reason_is_named(why: str) -> None:
     inputs, plan = KNOWN["everything"]()
     lost = plan.model_copy(
         update={
             "searched": tuple(sku for sku in plan.searched if sku != "gpu_b"),
-            "not_considered": {**plan.not_considered, "gpu_b": reason},
+            "not_considered": {**plan.not_considered, "gpu_b": why},
         }
     )
     assert any(text.startswith("searched: gpu_b") for text in recheck(inputs, lost).all)

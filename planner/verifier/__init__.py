@@ -201,9 +201,7 @@ def _unfit(basis: Basis, item: Item, reason: str) -> bool:
         return not (fits(basis, item) or (0, 1))[1]
     if not reason.startswith("not known: "):
         return True
-    facts = _facts(basis, item)
-    named = [fact for label, fact in facts.items() if label in reason] or [*facts.values()]
-    return None in named
+    return None in [fact for label, fact in _facts(basis, item).items() if label in reason]
 
 
 def _facts(basis: Basis, item: Item) -> dict[str, Any]:
@@ -220,10 +218,10 @@ def _facts(basis: Basis, item: Item) -> dict[str, Any]:
         return facts | {side: item.sizes or getattr(item.provides, side) for side in sides}
     local, job = item.local, basis.job
     rate = measured_rate if job.training.model else lambda item, _, at: peak_tflops(item, at)
-    rates = [rate(item, job, precision) for precision in job.training.precisions]
+    rates = (rate(item, job, precision) for precision in job.training.precisions)
     ports = item.ports.compute or not basis.problem.network.compute or None
     return facts | {
-        "rate": None if None in rates else rates,
+        "rate": next((each for each in rates if each is not None), None),
         "compute ports": ports,
         "local.copy": local.host_copy,
         "local.write": local.write,
