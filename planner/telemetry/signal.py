@@ -106,9 +106,9 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     raw = _choose(raw, good)
     if raw.read is not None:
         raw = replace(raw, read=np.where(raw.read < _MOST_GB, raw.read, np.nan))
-    usual = _usual_step(raw)
     if np.mean(np.diff(raw.time_s) < 0) > 0.01:  # in no order at all
         raw = _choose(raw, np.argsort(raw.time_s, kind="stable"))
+    usual = _usual_step(raw)
     kept = np.append(True, np.diff(raw.time_s) != 0)
     _require_one_source(raw)
     raw = _choose(raw, kept)
