@@ -313,9 +313,6 @@ def explain(
     set_: Settings = None,
     scenario: Scenario = None,
     why_not: Annotated[Texts, _option("Explain why an item is not bought.", metavar="ITEM")] = None,
-    weight: Annotated[
-        Texts, _option("No plan: cost to relax a limit.", metavar="PATH=NUMBER")
-    ] = None,
     keep: Annotated[Texts, _option("No plan: a limit that stays.", metavar="PATH")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
@@ -327,8 +324,8 @@ def explain(
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
-    study: Study = partial(library.explain, why_not=why_not, weight=weight, keep=keep)
-    if _portfolio(ctx, problem, "why_not", "weight", "keep", "output"):
+    study: Study = partial(library.explain, why_not=why_not, keep=keep)
+    if _portfolio(ctx, problem, "why_not", "keep", "output"):
         study = portfolio.explain
     options = {"settings": set_, "scenario": scenario, "time_limit": time_limit}
     target = Target("explain", problem, scenario, output, as_json, full, quiet)

@@ -309,7 +309,6 @@ def explain(
     problem: ProblemSource,
     *,
     why_not: Sequence[str] | None = None,
-    weight: Settings = None,
     keep: Sequence[str] | None = None,
     **solving: Unpack[Solving],
 ) -> Explanation:
@@ -317,7 +316,6 @@ def explain(
 
     Args:
         why_not: items whose absence to explain exactly.
-        weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
     """
     from planner.analysis.explain import run
@@ -325,7 +323,6 @@ def explain(
     return run(
         request_of(problem, **solving),
         why_not=as_texts(why_not),
-        weight=as_texts(weight),
         keep=as_texts(keep),
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -63,35 +62,24 @@ ENOUGH, BOUNDED = 1e-4, 1e-3
 LATE = "not computed, as it takes too long"
 
 
-def run(
-    request: Request, *, why_not: Sequence[str], weight: Sequence[str], keep: Sequence[str]
-) -> Explanation:
+def run(request: Request, *, why_not: Sequence[str], keep: Sequence[str]) -> Explanation:
     """Explain the plan of a problem, or why there is none.
 
     Args:
         why_not: items whose absence to explain exactly.
-        weight: without a plan, weights of changes, each as ``path=number``.
         keep: without a plan, limits that must stay.
 
     Raises:
         InputError: the problem or an option is wrong.
     """
-    inputs, weights = request.inputs, dict[str, float]()
-    for text in weight:
-        path, _, number = (part.strip() for part in text.partition("="))
-        weights[path] = -1.0
-        with suppress(ValueError):
-            weights[path] = float(number)
-        if not 0.0 < weights[path] < 1e6:
-            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
-            raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
+    inputs = request.inputs
     known = sorted({lever.path for lever in levers(inputs)})
-    for option, path in [*(("--weight", each) for each in weights), *(("--keep", p) for p in keep)]:
+    for path in keep:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
-            raise InputError(Finding("limit", message, option, fix=fix))
-    options = request.running(weights=tuple(weights.items()), keep=tuple(keep))
+            raise InputError(Finding("limit", message, "--keep", fix=fix))
+    options = request.running(keep=tuple(keep))
     return explain(inputs, options, asked=why_not, progress=request.progress)
 
 
