@@ -13,6 +13,7 @@ purpose. A wrong input is an `InputError`, whose text is the line that the comma
 Each function has the options of its command, which calls it.
 """
 
+from planner.analysis.request import load
 from planner.commands.characterize import characterize
 from planner.errors import InputError, NoPlanError, PlannerError, VerificationError
 from planner.inputs import Inputs
@@ -24,7 +25,6 @@ from planner.library import (
     example,
     explain,
     frontier,
-    load,
     simulate,
     size,
     solve,

@@ -16,10 +16,11 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 import typer
 
 from planner import library, removed, shipped
+from planner.analysis.request import is_portfolio
 from planner.commands import portfolio
 from planner.commands.init import QUESTIONS, write_start
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.library import Against, is_portfolio
+from planner.library import Against
 from planner.results import (
     EDITIONS,
     Also,

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from planner.analysis.request import bandwidth, seconds, stem_of, whole
+from planner.analysis.request import File, bandwidth, check_files, load, seconds, stem_of, whole
 from planner.errors import Finding, InputError, suggest
 from planner.files import contents, remove, write_all
-from planner.library import File, check_files, load
 from planner.results import draw
 from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore

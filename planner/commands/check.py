@@ -12,14 +12,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from planner import shipped
-from planner.analysis.request import one_of
+from planner.analysis.request import is_portfolio, one_of
 from planner.case import resolve
 from planner.case.resolve import why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
-from planner.library import is_portfolio
 from planner.loader import documents, load_with_findings, scenario_names
 from planner.loader.catalogs import (
     FAILURES,

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.analysis.request import seconds, share, whole
+from planner.analysis.request import Settings, as_texts, seconds, share, whole
 from planner.errors import Finding, InputError
 from planner.files import write_all
-from planner.library import Settings, as_texts, solve_portfolio
+from planner.library import solve_portfolio
 from planner.results import Printed, Target, Writer, created_today
 from planner.terminal import Progress, ignore
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from planner import shipped
 from planner.analysis.offers import options_of
-from planner.analysis.request import stem_of
+from planner.analysis.request import load, stem_of
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.inputs import Inputs
-from planner.library import load
 from planner.limits import SUPPLIES
 from planner.loader.catalogs import load_catalogs
 from planner.loader.documents import dump

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
+from planner.analysis.request import is_portfolio
 from planner.analysis.tornado import labels
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
-from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.places import checked

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 
 import planner
 from planner import shipped
+from planner.analysis.request import is_portfolio
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
-from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
 from planner.portfolio import analysis, views

@@ -385,7 +385,8 @@ def test_total_that_was_never_computed_is_no_unread_line(tmp_path: Path) -> None
      ("MSN5600-CS2FC", "nvidia_sn5600"), ("SN2201", "nvidia_sn2201"),
      ("SN5610 switch", "nvidia_sn5610"), ("VAST EBox", "vast_ebox"), ("EBox", None),
      ("ThinkSystem SR680a V4 8x B200", "lenovo_sr680a_v4_b200"), ("MMS4X00-NS", None),
-     ("Optics for SN5600", None), ("Power cord for SN2201", None), ("MQM9790-NS2F", None), ("Store 500 TB", None)],
+     ("Optics for SN5600", None), ("Power cord for SN2201", None), ("MQM9790-NS2F", None),
+     ("Store 500 TB", None)],
 )  # fmt: skip
 def test_product_by_description_and_sku(tmp_path: Path, text: str, item: str | None) -> None:
     quote = quoted(tmp_path / "q.csv", f'{HEAD}{COLUMNS},"{text}",2,1000,2000\n')
