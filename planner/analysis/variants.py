@@ -228,9 +228,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         value = max(value, own) if least else min(value, own)
     text = f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip()
     if asked.name in RATIOS:  # cents would be coarse
-        text = f"{money.of(value):.9g} {money.code}"
+        text = f"{money.convert(value):.9g} {money.code}"
     elif asked.figure.money:
-        text = f"{money.of(value):.2f} {money.code}"
+        text = f"{money.convert(value):.2f} {money.code}"
     elif row.file_unit in COUNTED_IN:
         text = f"{value}"
     return Change(row.path, value, text)

@@ -223,11 +223,11 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
         demanded = demands[: space.first_store, boxes.owner].T > 0
         runs = np.asarray((space.runs[boxes.team] | ~demanded).all(axis=1))
         begin.append((space, boxes.take(runs)))
-    sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
+    sign, measured = (1.0 if case.maximise else -1.0), measure(case, case.objective)
     for name, answer in zip(names, search.run(begin=begin), strict=True):
         run = None if answer.point is None else answer.point.operated()
         if run is not None:
-            found[name] = of(run) + sign * (answer.bound - answer.value)
+            found[name] = measured(run) + sign * (answer.bound - answer.value)
         elif not answer.ended:
             found[name] = None
     return found

@@ -113,7 +113,7 @@ def operate(
     hot = case.job.hot_spares
     if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
         return None
-    single = _Single.of(case, mode, units, used, gpus, ways)
+    single = _Single.build(case, mode, units, used, gpus, ways)
     if single is None:
         return None
     ran = single.work.run(single.use)
@@ -141,7 +141,7 @@ def run_at(
         ways: ids of the ways; a type without one runs in its first.
         every: each how many-th local checkpoint goes on to storage.
     """
-    single = _Single.of(case, mode, units, used, gpus, ways, every)
+    single = _Single.build(case, mode, units, used, gpus, ways, every)
     if single is None or any(mode == "local" and way.drives is None for _, way in single.running):
         return None
     ran = single.work.run(single.use, interval_s=np.array([interval_s]))
@@ -151,7 +151,7 @@ def run_at(
 def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     """The goodput of the GPUs of a run with other storage, an entry each, with a local level
     at the best k; 0 where a limit on running breaks."""
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways)
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways)
     assert single is not None
     use, count, some = single.use, len(stores.write), len(single.use.gpus)
     each = np.repeat(np.arange(some), count)
@@ -172,7 +172,7 @@ class _Single:
     used: Mapping[str, int]
 
     @classmethod
-    def of(
+    def build(
         cls,
         case: Case,
         mode: Mode,
@@ -342,7 +342,7 @@ def shrunk_of(case: Case, run: Run) -> Shrunk | None:
     repair = case.job.repair
     if repair is None or not repair.shrinks:
         return None
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
     assert single is not None
     return single.work.shrunk(single.use)
 

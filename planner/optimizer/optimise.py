@@ -155,7 +155,7 @@ class Question:
         self.case, self.gap, self.effort, self.ties = case, gap, effort, ties
         asked = {column for column in (least_column(case.objective),) if column is not None}
         disliked = {"disliked"} if case.policy.disliked else set()
-        self.columns = Columns.of(case, {*TIES, *asked, *disliked} if ties else asked)
+        self.columns = Columns.for_case(case, {*TIES, *asked, *disliked} if ties else asked)
         work = for_work(case)
         self.spaces = [Space(one, mode, self.columns, whole=work) for one, mode in modes_of(work)]
         self.worth = worth_of(case, self.columns)
@@ -172,9 +172,9 @@ class Question:
             status = "unbounded" if found.endless else status
             return Certificate(status, iterations=self.boxes, late=self.effort.late)
         run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
-        of, sign = measure(case, case.objective), 1.0 if case.maximise else -1.0
-        value = of(run)
-        known_best = sign * max(sign * of(first), sign * value)
+        measured, sign = measure(case, case.objective), 1.0 if case.maximise else -1.0
+        value = measured(run)
+        known_best = sign * max(sign * measured(first), sign * value)
         bound = known_best + sign * max(found.first.bound - found.first.value, 0.0)
         gap = share(case, known_best, bound) if math.isfinite(bound) else None
         return Certificate(
@@ -330,7 +330,7 @@ class Question:
             point = one.taken.point
             assert point is not None
             if answer.point is None:  # by rounding the one in hand keeps a little less than held
-                value = float(worth.of(point.corner)[0])
+                value = float(worth.evaluate(point.corner)[0])
                 answer = Answer(point, value, value, answer.ended)
             one.take(answer)
             one.complete &= answer.ended
@@ -455,7 +455,7 @@ class Sweep:
         if not case.systems or not case.storage:
             return [SweepAnswer(None, -math.inf, -math.inf, "search") for _ in self.limits]
         self.question = Question(case, self.gap, Effort(), ties=self.ties)
-        self.sign, self.of = 1.0 if case.maximise else -1.0, measure(case, case.objective)
+        self.sign, self.measured = 1.0 if case.maximise else -1.0, measure(case, case.objective)
         columns = self.question.columns
         self.most = np.tile(columns.limits(case), (len(self.limits), 1))
         for supply, column in zip(self.supplies, self.limits.T, strict=True):
@@ -506,7 +506,7 @@ class Sweep:
         if first.point is None:
             return SweepAnswer(None, -math.inf, first.bound, "search")
         runs = [self.question.run_of(each.point) for each in (settled.taken, first)]
-        score, best = (self.sign * self.of(run) for run in runs)
+        score, best = (self.sign * self.measured(run) for run in runs)
         bound = max(score, best) + max(first.bound - first.value, 0.0)
         run = of_whole(self.case, runs[0])
         return SweepAnswer(run, score, bound, "search", settled.endless, max(score, best))
@@ -552,7 +552,7 @@ class Sweep:
         """The plan of a purchase, its score, and whether there is always a better one."""
         ask, value, run = self.question, self._value_of(point), self.question.run_of(point)
         endless = ask.endless(Answer(point, value, value, True), ask.columns.limits(ask.case))
-        return of_whole(self.case, run), self.sign * self.of(run), endless
+        return of_whole(self.case, run), self.sign * self.measured(run), endless
 
     def _width(self) -> Numbers:
         if self.question.logarithmic:
@@ -568,7 +568,7 @@ class Sweep:
             self.score[better], self.best[better] = value, len(self.points) - 1
 
     def _value_of(self, point: Point) -> float:
-        return float(self.question.worth.of(point.corner)[0])
+        return float(self.question.worth.evaluate(point.corner)[0])
 
     def _few(self) -> Places:
         """The point of each scenario, -1 for none: of few that together are good enough the

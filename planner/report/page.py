@@ -132,7 +132,7 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
 def _table(block: Table) -> Part:
     most = _MOST_ROWS if block.most is None else min(block.most, _MOST_ROWS)
     places = choose_rows(block.count, most, block.kept)
-    columns = block.of(places).columns
+    columns = block.select_rows(places).columns
     cut = f": {len(places)} of {fmt.counted(block.count, 'row')}"
     return {
         "kind": "table",

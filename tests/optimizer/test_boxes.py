@@ -48,7 +48,7 @@ def cases(family: str, first: int, count: int) -> Iterator[Case]:
 
 def spaces(case: Case) -> list[Space]:
     work = for_work(case)
-    columns = Columns.of(case, {*TIES, "tco_usd"})
+    columns = Columns.for_case(case, {*TIES, "tco_usd"})
     return [Space(one, mode, columns) for one, mode in modes_of(work)]
 
 

@@ -267,6 +267,6 @@ def holds_everywhere(useful: UsefulWork, random: Random) -> int:
         for other in some if tangent is not None else ():
             assert tangent is not None
             value = useful.value(other, "gpus") or 0.0
-            assert tangent.of(other) >= value * (1.0 - 1e-7), (useful.team, at, other)
+            assert tangent.evaluate(other) >= value * (1.0 - 1e-7), (useful.team, at, other)
             tried += 1
     return tried

@@ -200,13 +200,13 @@ def test_a_goodput_out_of_reach_tries_few_numbers_of_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every number of GPUs of a large hall was tried: none was refused for its goodput alone."""
-    tried, worth = list[int](), BestUse.worth
+    tried, score_uses = list[int](), BestUse.score_uses
 
     def counted(self: BestUse, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
         tried.append(len(use.team))
-        return worth(self, use)
+        return score_uses(self, use)
 
-    monkeypatch.setattr(BestUse, "worth", counted)
+    monkeypatch.setattr(BestUse, "score_uses", counted)
     request = Request(maximize="goodput")
     request.site["it_power"] = "200 MW"
     request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}

@@ -23,6 +23,7 @@ from planner.workbook.book import Book, Sheet
 from planner.workbook.live import (
     FAULT,
     V,
+    as_value,
     differs,
     exp,
     grouped,
@@ -32,7 +33,6 @@ from planner.workbook.live import (
     join,
     max_,
     min_,
-    of,
     or_na,
     round_,
     round_up,
@@ -47,7 +47,7 @@ NUMBERS = (0.0, 1.0, -2.5, 0.125, 1e-7, 3.0, 1234.5, 100000.0)
 def tree(draw: random.Random, cells: list[V], depth: int) -> V:
     """Return an expression over cells."""
     if depth == 0:
-        return draw.choice(cells) if draw.random() < 0.8 else of(draw.choice(NUMBERS))
+        return draw.choice(cells) if draw.random() < 0.8 else as_value(draw.choice(NUMBERS))
     one, two = (tree(draw, cells, depth - 1) for _ in range(2))
     kinds: list[Callable[[], V]] = [
         lambda: one + two,
@@ -100,20 +100,20 @@ def alike(one: object, other: object) -> bool:
 
 
 def test_an_error_passes_on_until_it_is_caught() -> None:
-    broken = of(1) / of(0) + 1
+    broken = as_value(1) / as_value(0) + 1
     assert broken.value is FAULT
     assert or_na(broken).value == "n/a"
     assert (or_na(broken) * 2).value is FAULT
-    assert if_(of(1) > 0, 5, broken).value == 5
+    assert if_(as_value(1) > 0, 5, broken).value == 5
 
 
 def test_a_cell_decides_nothing_in_python() -> None:
     with pytest.raises(TypeError):
-        bool(of(1) > 0)
+        bool(as_value(1) > 0)
 
 
 def test_text_of_numbers_is_as_excel_writes_it() -> None:
-    assert join("a ", of(3), ", ", grouped(of(1234567.4))).value == "a 3, 1,234,567"
+    assert join("a ", as_value(3), ", ", grouped(as_value(1234567.4))).value == "a 3, 1,234,567"
 
 
 # Workbooks that the audit refuses: one clear line each, and exit code 2.
