@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from planner.case import Case, resolve
+from planner.case import Case, missing_figure, resolve, why_excluded, why_not_wanted
 from planner.case.model import ObjectiveName
-from planner.case.resolve import missing_figure, why_excluded, why_not_wanted
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, key_of
 from planner.levers import Lever, grid, levers

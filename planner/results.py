@@ -24,10 +24,10 @@ from planner.analysis.request import one_of, stem_of
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
+from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.screen import show
-from planner.report.views import plan as plan_view
 from planner.report.words import clean, listed
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
@@ -129,7 +129,7 @@ def views() -> dict[type[Any], View]:
     """The view of every kind of record; imported here, since solving shows plans alone."""
     from planner.portfolio import views as portfolio
     from planner.portfolio.schema import PortfolioPlan
-    from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
+    from planner.report import checks, comparison, explain, sensitivity, sweep, telemetry
 
     return {
         Comparison: View(
@@ -450,7 +450,7 @@ def _title(record: Any) -> str:
 def _page_of(target: Target, records: Sequence[Any]) -> dict[Path, bytes]:
     """The page of a study by its path; of a sweep with sliders, and none if it is too large."""
     from planner.report.page import report
-    from planner.report.views.sweep import page
+    from planner.report.sweep import page
 
     first = records[0]
     path = target.file(f"{view_of(first).name}.html")

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
 from planner.api import Options
-from planner.case import Case, resolve
+from planner.case import Case, limit_at, resolve
 from planner.case.model import ObjectiveName
-from planner.case.resolve import limit_at
 from planner.case.ways import ways_in_plan
 from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS

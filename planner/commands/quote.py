@@ -30,7 +30,7 @@ from planner.quotes.products import (
     yaml_text,
 )
 from planner.report.blocks import Facts, Text
-from planner.report.views.plan import of_limit
+from planner.report.plan import of_limit
 from planner.report.words import clean, duration, listed, significant, years
 from planner.results import created_today
 from planner.schema.bill import Asked as Product

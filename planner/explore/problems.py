@@ -34,7 +34,7 @@ from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
 from planner.report.edition import in_currency
-from planner.report.views.plan import reached, status, used_share
+from planner.report.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.verifier import verify

@@ -23,7 +23,7 @@ from planner.report.blocks import (
     choose_rows,
 )
 from planner.report.edition import HIDDEN_OBJECTIVE, bought_text, in_currency, own_lines
-from planner.report.views.plan import (
+from planner.report.plan import (
     answer_lines,
     bill,
     limit_bars,

@@ -26,7 +26,7 @@ from planner.report.blocks import (
 )
 from planner.report.edition import currency_of
 from planner.report.exports import CABLE_COLUMNS, cable_cells, packed, unpacked
-from planner.report.views.plan import idle_texts
+from planner.report.plan import idle_texts
 from planner.report.words import NETWORKS, product, proof
 from planner.schema.plan import CableSchedule, Line, Plan, RackGroup
 from planner.workbook.book import Book, Sheet, height

@@ -18,8 +18,7 @@ from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
 from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
 from planner.api import Options
-from planner.case import resolve
-from planner.case.resolve import limit_at, limits_of
+from planner.case import limit_at, limits_of, resolve
 from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import SUPPLIES
