@@ -15,8 +15,8 @@ from planner.inputs import Change, Inputs, applied, key_of
 from planner.levers import Lever, grid, levers
 from planner.limits import BY_NAME
 from planner.loader.checks import check_problem
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.optimizer.search import CONFLICT_WORK, POSSIBLE_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.plan import Combined, Infeasibility, Named, Step

@@ -25,11 +25,12 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.places import Cell, checked
+from planner.optimizer import Certificate, optimise, share
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise, share
 from planner.optimizer.search import QUESTION_WORK
+from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.hall import rack_groups

@@ -23,8 +23,8 @@ from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.places import checked
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort
 from planner.plan import assemble
 from planner.portfolio import views

@@ -492,3 +492,29 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
     """The largest share of one vendor in a category, 0 where nothing is bought."""
     parts = [sum(units[name] for name in ids) for ids in split.vendors]
     return max(parts) / sum(parts) if any(parts) else 0.0
+
+
+# The plan of another case.
+
+
+def fit_operation(case: Case, run: Run) -> Run | None:
+    """An operation at its best under a case; None where that refuses its purchase or use.
+
+    Args:
+        run: an operation of another case with the same products.
+    """
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    units = {name: run.units.get(name, 0) for name in ids}
+    if not is_orderable(case, units) or broken_limits(case, units, run.ways):
+        return None
+    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
+        return None
+    found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
+    if found is None or not meets_floors(case, found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
+        return None
+    return replace(found, units=units)

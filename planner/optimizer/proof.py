@@ -44,7 +44,7 @@ from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Tea
 from planner.optimizer.work import teams_of
 
 if TYPE_CHECKING:
-    from planner.optimizer.optimise import Certificate
+    from planner.optimizer import Certificate
 
 Form = Literal["tangents", "demands", "linear"]
 """Useful work by tangents, by the demands of an operating point, or not needed."""

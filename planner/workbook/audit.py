@@ -28,10 +28,10 @@ from planner.errors import Finding, InputError, VerificationError
 from planner.files import NO_VALUE, open_xlsx, reading
 from planner.inputs import Inputs, changed, inputs_from_text
 from planner.limits import COUNTED_IN, named, path_of
+from planner.optimizer import Certificate
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report.edition import in_currency

@@ -23,8 +23,8 @@ from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import SUPPLIES
 from planner.loader import load
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.schema.plan import Plan
 from planner.verifier import confirms, verify

@@ -13,8 +13,8 @@ import pytest
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import load
+from planner.optimizer import Question, optimise
 from planner.optimizer.objective import TIES, Columns, for_work
-from planner.optimizer.optimise import Question, optimise
 from planner.optimizer.search import Effort, Point, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of

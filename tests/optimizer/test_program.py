@@ -14,9 +14,8 @@ from planner import shipped
 from planner.case import Case, resolve
 from planner.errors import InputError, SolverError, VerificationError
 from planner.loader import load
-from planner.optimizer import solvers
+from planner.optimizer import Certificate, optimise, solvers
 from planner.optimizer.objective import natural, without_dominated, without_idle_bursts
-from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.proof import Proof, prove, prove_again
 from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork

@@ -22,8 +22,8 @@ from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.infeasible import explain
 from planner.loader import load
+from planner.optimizer import optimise
 from planner.optimizer.bill import Numbers
-from planner.optimizer.optimise import optimise
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses
 from planner.schema.catalog import Item
