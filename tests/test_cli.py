@@ -15,8 +15,7 @@ import highspy
 import pytest
 import typer
 
-from planner import __version__, cli, removed, shipped
-from planner import optimizer
+from planner import __version__, cli, optimizer, removed, shipped
 from planner.optimizer.search import Point, Search
 from planner.report import exports
 from planner.schema.plan import Plan

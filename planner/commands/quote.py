@@ -40,7 +40,7 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.terminal import Progress, ignore
-from planner.workbook.tables import write_request
+from planner.workbook import write_request
 
 VALID_DAYS = 60
 """Validity of quotes that a request asks for."""

@@ -26,7 +26,7 @@ from planner.report.blocks import (
 from planner.report.page import ShownStudy, fragment, report
 from planner.report.screen import show
 from planner.report.words import gap as relative_gap
-from planner.workbook import tables
+from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import V, as_value, constant
 
@@ -260,7 +260,7 @@ def page(plan: PortfolioPlan) -> bytes:
 
 def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
-    from planner.report.picture import svg_element
+    from planner.report.charts import svg_element
 
     drawn = (svg_element(chart, chart.name) for chart in timeline(plan))
     return "".join(drawn) + fragment([_runs(plan), _orders(plan, full=False)])
@@ -277,7 +277,7 @@ def workbook(
     """Write a plan as a workbook: the plan, a live quote for each order date."""
     book = Book(stream, plan.problem, created, USD)
     if inside:
-        tables.add(book, "Plan", view(plan))
+        add_sheet(book, "Plan", view(plan))
     totals = {}
     for period in sorted({order.period for order in plan.orders}):
         totals[period] = _quote(book, plan, period)

@@ -107,7 +107,7 @@ def _study(number: int, shown: ShownStudy) -> Part:
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
-    from planner.report.picture import svg_element
+    from planner.report.charts import svg_element
 
     label, title = f"{chart.title}. {chart.subtitle}", chart.title if titled else ""
     words = {"title": title, "subtitle": chart.subtitle, "label": label}

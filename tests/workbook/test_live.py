@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from openpyxl.workbook import Workbook
 
+from planner import workbook
 from planner.currency import USD
 from planner.errors import InputError
 from planner.files import load_bytes
 from planner.schema.plan import Plan
-from planner.workbook import tables
 from planner.workbook.audit import audit
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import (
@@ -145,7 +145,7 @@ def type_into(kind: str, key: str, value: object) -> Change:
 
 def carried(text: str) -> Change:
     def change(_: Made, book: Workbook) -> None:
-        for row in book[tables.BASIS].iter_rows(min_col=2, max_col=2):
+        for row in book[workbook.BASIS].iter_rows(min_col=2, max_col=2):
             if isinstance(row[0].value, str) and len(row[0].value) > 1000:
                 row[0].value = text
 
@@ -218,14 +218,14 @@ def test_a_plan_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
     line = source.plan.lines[0].model_copy(update={"unit_net_usd": 1.0})
     changed: Plan = source.plan.model_copy(update={"lines": (line, *source.plan.lines[1:])})
     path = tmp_path / "x.xlsx"
-    _, inputs, _ = tables.unpack(carried_text(source.content))
+    _, inputs, _ = workbook.unpack(carried_text(source.content))
     path.write_bytes(made(changed, inputs=inputs.encode()).content)
     with pytest.raises(InputError, match="does not hold"):
         audit(path)
 
 
 def carried_text(content: bytes) -> str:
-    sheet = load_bytes(io.BytesIO(content))[tables.BASIS]
+    sheet = load_bytes(io.BytesIO(content))[workbook.BASIS]
     texts = [row[1] for row in sheet.iter_rows(values_only=True)]
     return "".join(text for text in texts if isinstance(text, str) and len(text) > 1000)
 

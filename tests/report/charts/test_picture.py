@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.text import Text
 
-from planner.report import picture
+from planner.report import charts
 from planner.report.blocks import (
     Bars,
     Chart,
