@@ -14,12 +14,12 @@ Each function has the options of its command, which calls it.
 """
 
 from planner.analysis.request import load
-from planner.commands.characterize import characterize
 from planner.errors import InputError, NoPlanError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.library import (
     alternatives,
     bid,
+    characterize,
     compare,
     compare_rules,
     example,

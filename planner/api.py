@@ -16,8 +16,8 @@ from planner.inputs import Inputs
 from planner.schema.plan import DEFAULT_GAP
 
 if TYPE_CHECKING:
+    from planner.optimizer import Certificate
     from planner.optimizer.operate import Run
-    from planner.optimizer.optimise import Certificate
     from planner.optimizer.proof import Proof
     from planner.optimizer.search import Effort
     from planner.optimizer.solvers import SolverName
@@ -107,8 +107,8 @@ def solve_with(
         VerificationError: the plan does not agree with its independent re-computation, or with the
             integer program.
     """
+    from planner.optimizer import optimise
     from planner.optimizer.objective import totals_of, without_dominated
-    from planner.optimizer.optimise import optimise
     from planner.plan import assemble
     from planner.plan.storage_options import with_options
     from planner.verifier import total_faults, unit_faults, verify

@@ -565,9 +565,9 @@ def characterize(
     With --problem: overrides of it by the measurements. With --jobs: bandwidth against model size
     and interval. Exit code 4 where no job is found.
     """
-    from planner.commands.characterize import characterize as study
-
-    found = partial(study, *traces, time=time, write=write, read=read, cluster=cluster)
+    found = partial(
+        library.characterize, *traces, time=time, write=write, read=read, cluster=cluster
+    )
     found = partial(found, sum=sum_, unit=unit, decimal=decimal, stamp=stamp)
     found = partial(found, time_format=time_format, read_as=read_as, window=window)
     found = partial(found, problem=problem, job=job, gpus=gpus, nameplate=nameplate)

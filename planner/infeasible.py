@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from planner.case import Case, resolve
+from planner.case import Case, missing_figure, resolve, why_excluded, why_not_wanted
 from planner.case.model import ObjectiveName
-from planner.case.resolve import missing_figure, why_excluded, why_not_wanted
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, key_of
 from planner.levers import Lever, grid, levers
 from planner.limits import BY_NAME
 from planner.loader.checks import check_problem
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.optimizer.search import CONFLICT_WORK, POSSIBLE_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.plan import Combined, Infeasibility, Named, Step

@@ -17,7 +17,7 @@ import io
 from collections.abc import Sequence
 from datetime import datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
 from planner.analysis.request import (
@@ -32,10 +32,11 @@ from planner.analysis.request import (
     request_of,
     seconds,
     share,
+    stem_of,
     whole,
 )
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
-from planner.files import write_all
+from planner.files import remove, write_all
 from planner.inputs import inputs_to_text
 from planner.loader.prices import today
 from planner.report.exports import carrying
@@ -54,10 +55,12 @@ from planner.schema.analysis import (
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
+from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore, interrupt_handled
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
+    from planner.telemetry import CheckpointColumns
 
 Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
@@ -438,3 +441,72 @@ def simulate(
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
+
+
+def characterize(
+    *traces: File,
+    window: str | None = None,
+    jobs: File | None = None,
+    problem: File | None = None,
+    job: str | None = None,
+    gpus: int | None = None,
+    nameplate: str | None = None,
+    output: File | None = None,
+    progress: Progress = ignore,
+    **reading: Any,
+) -> Characterization:
+    """The checkpoints and training jobs in storage telemetry.
+
+    Args:
+        traces: CSV, Excel, JSON or Parquet files.
+        window: averaging window of each sample, such as "5 min".
+        jobs: table of jobs, for the study of a fleet.
+        problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
+        job: job found to calibrate by; by default the largest writer.
+        gpus: GPUs of the job.
+        nameplate: nameplate bandwidth of the storage, or "WRITE,READ".
+        output: folder for files; without it none are written.
+        reading: columns, units and times of the traces, as in ``planner.telemetry.ReadOptions``.
+    """
+    from planner.analysis.fleet import run
+    from planner.telemetry import ReadOptions
+
+    check_files(traces)
+    if not traces:
+        raise InputError(Finding("files", "nothing is given", fix="give a trace"))
+    window_s = None if window is None else seconds("--window", window)
+    record, table = run(
+        [Path(each) for each in traces],
+        ReadOptions(**reading, window_s=window_s),
+        jobs=None if jobs is None else Path(jobs),
+        problem=None if problem is None else Path(problem),
+        job=job,
+        gpus=gpus,
+        nameplate=nameplate,
+        progress=progress,
+    )
+    if output is not None:
+        _write_traces(record, table, Path(output), Path(traces[0]))
+    return record
+
+
+def _write_traces(
+    record: Characterization, table: CheckpointColumns, folder: Path, trace: Path
+) -> None:
+    """Write record, checkpoints, overrides and pictures of traces, named after the first."""
+    from planner.report import telemetry
+    from planner.results import draw
+
+    stem = stem_of(trace, None).removesuffix(".trace")
+    contents = {
+        "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
+        "checkpoints.parquet": telemetry.checkpoints_parquet(record, table),
+    }
+    if record.calibration is not None and record.calibration.overrides:
+        contents["overrides.yaml"] = telemetry.overrides_yaml(record.calibration).encode()
+    pictures: dict[Path, bytes] = {}
+    if record.study is not None and record.study.jobs:
+        pictures |= draw(telemetry.charts(record.study), folder / stem)
+    write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
+    if "overrides.yaml" not in contents:  # of an earlier run that calibrated a problem
+        remove(folder / f"{stem}.overrides.yaml")

@@ -30,11 +30,11 @@ from planner.infeasible import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs, applied
 from planner.levers import Lever, levers, one_of
 from planner.limits import BY_NAME
-from planner.optimizer.alternatives import bounds_with, fitted
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import natural
-from planner.optimizer.operate import Run
+from planner.optimizer.operate import Run, fit_operation
 from planner.optimizer.search import NEXT_WORK
+from planner.optimizer.sweep import bounds_with
 from planner.plan.limits import binding
 from planner.schema.analysis import (
     BreakEven,
@@ -256,7 +256,7 @@ def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Move
         found = prober.variants.best(lever.to(place))
     elif not looser:
         case, run = prober.changed(lever.to(place)), prober.base.run
-        kept = None if case is None or run is None else fitted(case, run)
+        kept = None if case is None or run is None else fit_operation(case, run)
         if case is None:
             found = Best(None, None)
         elif kept is None or abs(value_of(case, kept) - prober.value) > SAME * abs(prober.value):

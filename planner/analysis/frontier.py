@@ -23,9 +23,9 @@ from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierPoint
 from planner.schema.problem import Objective

@@ -23,9 +23,9 @@ from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError
 from planner.loader.axes import factor, refuse_overlap
 from planner.loader.places import number_of
+from planner.optimizer import Question
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort
 from planner.paths import job_path
 from planner.schema.analysis import (

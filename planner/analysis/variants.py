@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
 from planner.api import Options
-from planner.case import Case, resolve
+from planner.case import Case, limit_at, resolve
 from planner.case.model import ObjectiveName
-from planner.case.resolve import limit_at
 from planner.case.ways import ways_in_plan
 from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.places import Cell, checked
+from planner.optimizer import Certificate, optimise, share
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise, share
 from planner.optimizer.search import QUESTION_WORK
+from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.hall import rack_groups
@@ -228,9 +228,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         value = max(value, own) if least else min(value, own)
     text = f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip()
     if asked.name in RATIOS:  # cents would be coarse
-        text = f"{money.of(value):.9g} {money.code}"
+        text = f"{money.convert(value):.9g} {money.code}"
     elif asked.figure.money:
-        text = f"{money.of(value):.2f} {money.code}"
+        text = f"{money.convert(value):.2f} {money.code}"
     elif row.file_unit in COUNTED_IN:
         text = f"{value}"
     return Change(row.path, value, text)

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.analysis.request import is_portfolio, one_of
-from planner.case import resolve
-from planner.case.resolve import why_not_wanted
+from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS

@@ -29,7 +29,7 @@ from planner.quotes.products import (
     yaml_text,
 )
 from planner.report.blocks import Facts, Text
-from planner.report.views.plan import of_limit
+from planner.report.plan import of_limit
 from planner.report.words import clean, duration, listed, significant, years
 from planner.results import created_today
 from planner.schema.bill import Asked as Product
@@ -39,7 +39,7 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.terminal import Progress, ignore
-from planner.workbook.tables import write_request
+from planner.workbook import write_request
 
 VALID_DAYS = 60
 """Validity of quotes that a request asks for."""

@@ -23,8 +23,8 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.places import checked
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort
 from planner.plan import assemble
 from planner.portfolio import views
@@ -34,7 +34,7 @@ from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
 from planner.report.edition import in_currency
-from planner.report.views.plan import reached, status, used_share
+from planner.report.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.verifier import verify

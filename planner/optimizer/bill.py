@@ -255,7 +255,7 @@ class Kernel:
         short = np.flatnonzero(racks > self._least_racks(quantity, each))
         for column in short[: MOST_PRICES - len(prices)].tolist():
             contents = tuple(map(round, each[:, column].tolist()))
-            prices.append(packing.prices_of(contents).each)
+            prices.append(packing.price_counts(contents).each)
         return racks.astype(float)[np.ravel(places)]
 
     def _least_racks(self, quantity: Packed, kinds: Numbers) -> Numbers:

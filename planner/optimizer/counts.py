@@ -277,8 +277,8 @@ class Counts:
             least, found = quantity.packing.least(contents), values[racks.name]
             if found >= least - 0.5:
                 continue
-            prices = quantity.packing.prices_of(contents)
-            if prices.of(contents) > found + 1e-6:
+            prices = quantity.packing.price_counts(contents)
+            if prices.bound_racks(contents) > found + 1e-6:
                 self.price(name, prices.each)
             else:
                 self.fill(name, contents, least)

@@ -154,7 +154,7 @@ class Columns:
     counted: tuple[str, ...]
 
     @classmethod
-    def of(cls, case: Case, also: Iterable[str] = ()) -> Columns:
+    def for_case(cls, case: Case, also: Iterable[str] = ()) -> Columns:
         """The columns that limits of a case need, and others."""
         asked = {*also}
         if case.objective in RATIOS or any(case.limits[name] is not None for name in PRICES):
@@ -286,7 +286,7 @@ def _dominated(case: Case, owners: dict[str, str]) -> set[str]:
     """The ids of the products that another covers."""
     counted, groups = _dependents(case.companions, owners), defaultdict(list)
     asked = [name for name in (*TIES, least_column(case.objective)) if name is not None]
-    figures = [name for name in Columns.of(case, asked).figures if name in SUMS]
+    figures = [name for name in Columns.for_case(case, asked).figures if name in SUMS]
     figures.sort(key=lambda name: TIES.index(name) if name in TIES else len(TIES))
     for offer in (*case.systems, *case.storage):
         if offer.installed == 0 and offer.unit_net_usd is not None:

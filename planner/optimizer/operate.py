@@ -113,7 +113,7 @@ def operate(
     hot = case.job.hot_spares
     if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
         return None
-    single = _Single.of(case, mode, units, used, gpus, ways)
+    single = _Single.build(case, mode, units, used, gpus, ways)
     if single is None:
         return None
     ran = single.work.run(single.use)
@@ -141,7 +141,7 @@ def run_at(
         ways: ids of the ways; a type without one runs in its first.
         every: each how many-th local checkpoint goes on to storage.
     """
-    single = _Single.of(case, mode, units, used, gpus, ways, every)
+    single = _Single.build(case, mode, units, used, gpus, ways, every)
     if single is None or any(mode == "local" and way.drives is None for _, way in single.running):
         return None
     ran = single.work.run(single.use, interval_s=np.array([interval_s]))
@@ -151,7 +151,7 @@ def run_at(
 def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     """The goodput of the GPUs of a run with other storage, an entry each, with a local level
     at the best k; 0 where a limit on running breaks."""
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways)
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways)
     assert single is not None
     use, count, some = single.use, len(stores.write), len(single.use.gpus)
     each = np.repeat(np.arange(some), count)
@@ -172,7 +172,7 @@ class _Single:
     used: Mapping[str, int]
 
     @classmethod
-    def of(
+    def build(
         cls,
         case: Case,
         mode: Mode,
@@ -342,7 +342,7 @@ def shrunk_of(case: Case, run: Run) -> Shrunk | None:
     repair = case.job.repair
     if repair is None or not repair.shrinks:
         return None
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
     assert single is not None
     return single.work.shrunk(single.use)
 
@@ -492,3 +492,29 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
     """The largest share of one vendor in a category, 0 where nothing is bought."""
     parts = [sum(units[name] for name in ids) for ids in split.vendors]
     return max(parts) / sum(parts) if any(parts) else 0.0
+
+
+# The plan of another case.
+
+
+def fit_operation(case: Case, run: Run) -> Run | None:
+    """An operation at its best under a case; None where that refuses its purchase or use.
+
+    Args:
+        run: an operation of another case with the same products.
+    """
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    units = {name: run.units.get(name, 0) for name in ids}
+    if not is_orderable(case, units) or broken_limits(case, units, run.ways):
+        return None
+    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
+        return None
+    found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
+    if found is None or not meets_floors(case, found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
+        return None
+    return replace(found, units=units)

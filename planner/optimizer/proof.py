@@ -44,7 +44,7 @@ from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Tea
 from planner.optimizer.work import teams_of
 
 if TYPE_CHECKING:
-    from planner.optimizer.optimise import Certificate
+    from planner.optimizer import Certificate
 
 Form = Literal["tangents", "demands", "linear"]
 """Useful work by tangents, by the demands of an operating point, or not needed."""
@@ -129,7 +129,7 @@ class Stage:
             if not own and not partly:
                 return False
             for at, true in zip(points, useful.values(points, counted), strict=True):
-                least = min((tangent.of(at) for tangent in own), default=-math.inf)
+                least = min((tangent.evaluate(at) for tangent in own), default=-math.inf)
                 if least < true * (1.0 - EXACT) and not partly:
                     return False
             drawn += [(counted, tangent) for tangent in own]
@@ -215,7 +215,7 @@ class Stage:
             if true is None or values[work.name] <= true * (1.0 + EXACT):
                 continue
             tangent = program.useful.tangent(at, counted, program.most)
-            if tangent is None or tangent.of(at) > values[work.name] * (1.0 - NEAR):
+            if tangent is None or tangent.evaluate(at) > values[work.name] * (1.0 - NEAR):
                 raise OverstatedError
             program.below(counted, tangent)
             broken = True

@@ -270,7 +270,7 @@ class Work:
         low = np.maximum(worn_s, safe if self.case.rule is not None else safe / job.max_overlap)
         stall = job.stall_s + self.copy_s[team] / (1.0 if job.one_replica_writes else gpus)
         if self.drives is not None:
-            local = self.drives.of(team, gpus, every)
+            local = self.drives.local_level(team, gpus, every)
             low = np.maximum(stall + local.drain_s, low / local.every)
         elif self.mode == "sync":
             stall, drain = drain, np.zeros_like(drain)
@@ -432,7 +432,7 @@ class Work:
                 counts = in_use + use.spares[here]
             load = repair.load(way.failures_per_gpu_day, step)
             units = Units(unit.holding_gpus, step, way.min_replicas, load, how)
-            parts.append(Shrunk.of(units, counts, np.floor(gpus / step + ROUNDING)))
+            parts.append(Shrunk.average_states(units, counts, np.floor(gpus / step + ROUNDING)))
             places.append(here)
         return Shrunk.joined(parts, np.concatenate(places))
 

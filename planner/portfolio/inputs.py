@@ -18,12 +18,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from planner.case import resolve
+from planner.case import resolve, with_companions
 from planner.case.figures import cap, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
-from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs

@@ -400,7 +400,8 @@ _NAMES: dict[QuoteField, str] = {
     "unit_net": (
         r"(unit|net|your|sell|selling|sales|customer|quoted?|partner|net unit|unit net|"
         r"unit selling) ?(price|cost|preis|rate)( each| per unit)?|"
-        r"price( each| per unit| unit|/unit| per (piece|pc|system|each))?|each|einzelpreis|e ?preis|ep|"
+        r"price( each| per unit| unit|/unit| per (piece|pc|system|each))?|each|einzelpreis|"
+        r"e ?preis|ep|"
         r"net( each)?|cost per unit|unit cost|unit net|"
         r"(stück|einheits)preis|preis ?(/|je|pro) ?(stück|stk|einheit)"
     ),

@@ -62,7 +62,8 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
                 r"inbetriebnahme)\b"),
     ("support", r"\b(support\w*|maintenance|24x7|warranty|\w*nbd|next business day|"
                 r"(\w+ )?care( ?pack)?|sntc|smartnet|prosupport|pointnext|onsite service|"
-                r"4[ -]?(hours?|hrs?)( on-?site)? resp(onse)?|subscriptions?|sla|\w*-?wartung|gew[äa]hrleistung)\b"),
+                r"4[ -]?(hours?|hrs?)( on-?site)? resp(onse)?|subscriptions?|sla|\w*-?wartung|"
+                r"gew[äa]hrleistung)\b"),
 )  # fmt: skip
 _WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
 _CONTRACT = re.compile(r"^CON-[A-Z0-9]", re.I)

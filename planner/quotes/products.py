@@ -19,8 +19,9 @@ from planner.schema.prices import Price
 _LEAST_CODE = 5
 """Characters that make a part number."""
 _ACCESSORY = re.compile(
-    r"\b(cables?|cords?|transceivers?|optics?|rail kit|rack kit|mounting|bezel|fan (module|tray)|psu|power supply|"
-    r"spare part|licen[cs]es?) .*\b(for|of)\b|\b(rail|rack|accessory|power) (kit|supply|cord)\b",
+    r"\b(cables?|cords?|transceivers?|optics?|rail kit|rack kit|mounting|bezel|fan (module|tray)|"
+    r"psu|power supply|spare part|licen[cs]es?) .*\b(for|of)\b|"
+    r"\b(rail|rack|accessory|power) (kit|supply|cord)\b",
     re.I,
 )
 """Parts that carry the name of their product."""

@@ -184,7 +184,7 @@ class Table:
         """Number of rows."""
         return len(self.columns[0].values) if self.columns else 0
 
-    def of(self, places: Sequence[int]) -> Table:
+    def select_rows(self, places: Sequence[int]) -> Table:
         """The table of some of its rows."""
         columns = (
             replace(

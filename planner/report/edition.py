@@ -155,7 +155,7 @@ def _converted(value: Any, money: Currency, around: tuple[Record, ...], *, paid:
         return {key: _converted(each, money, around, paid=paid) for key, each in value.items()}
     if not paid or not isinstance(value, (int, float)) or isinstance(value, bool | Money):
         return value
-    return Money(float(f"{money.of(value):.15g}"), money)  # without the noise of a division
+    return Money(float(f"{money.convert(value):.15g}"), money)  # without the noise of a division
 
 
 def _is_amount(name: str, records: tuple[Record, ...]) -> bool:

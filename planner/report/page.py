@@ -23,7 +23,7 @@ from planner.report.blocks import (
     choose_rows,
 )
 from planner.report.edition import HIDDEN_OBJECTIVE, bought_text, in_currency, own_lines
-from planner.report.views.plan import (
+from planner.report.plan import (
     answer_lines,
     bill,
     limit_bars,
@@ -107,7 +107,7 @@ def _study(number: int, shown: ShownStudy) -> Part:
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
-    from planner.report.picture import svg_element
+    from planner.report.charts import svg_element
 
     label, title = f"{chart.title}. {chart.subtitle}", chart.title if titled else ""
     words = {"title": title, "subtitle": chart.subtitle, "label": label}
@@ -132,7 +132,7 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
 def _table(block: Table) -> Part:
     most = _MOST_ROWS if block.most is None else min(block.most, _MOST_ROWS)
     places = choose_rows(block.count, most, block.kept)
-    columns = block.of(places).columns
+    columns = block.select_rows(places).columns
     cut = f": {len(places)} of {fmt.counted(block.count, 'row')}"
     return {
         "kind": "table",

@@ -208,7 +208,7 @@ def _table(table: Table, *, full: bool) -> Iterator[RenderableType]:
         unit = "" if table.rows in title.casefold() else f" {table.rows}"
         title += f": {len(places)} of {table.count:,}{unit}"
         title += "; the files have all" if full else ""
-    columns = [each for each in table.of(places).columns if full or not each.detail]
+    columns = [each for each in table.select_rows(places).columns if full or not each.detail]
     if title:
         yield _heading(title)
     groups = list(_groups(columns, _READABLE if full else _LEAST))

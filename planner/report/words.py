@@ -186,7 +186,7 @@ def write_in(money: Currency, value: float | str | None, unit: str) -> str:
         return value or "blank"
     if unit == f"USD/{money.code}":  # a rate of exchange
         return f"{value:,.6g} {unit}"
-    return quantity(money.of(value) if "USD" in unit else value, unit)
+    return quantity(money.convert(value) if "USD" in unit else value, unit)
 
 
 def write_row(

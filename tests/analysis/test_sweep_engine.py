@@ -18,14 +18,13 @@ from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
 from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
 from planner.api import Options
-from planner.case import resolve
-from planner.case.resolve import limit_at, limits_of
+from planner.case import limit_at, limits_of, resolve
 from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import SUPPLIES
 from planner.loader import load
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.schema.plan import Plan
 from planner.verifier import confirms, verify

@@ -23,7 +23,7 @@ from planner.analysis.verification import (
 from planner.case import resolve
 from planner.inputs import inputs_to_text
 from planner.loader import load
-from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.proof import SecondProof
 from planner.plan import assemble
 from planner.report import exports

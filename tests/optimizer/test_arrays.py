@@ -216,7 +216,7 @@ def expect_the_best_of_all(
         gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
         each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
         use = Uses(way[each], systems[each], np.concatenate(gpus), stores.take(each))
-        worth = np.array(operation.worth(use))
+        worth = np.array(operation.score_uses(use))
         for place, step in enumerate(steps):
             scores, patient, waited = worth[:, each == place]
             if failures > 1.0 and not np.isfinite(patient[-1:]).all():

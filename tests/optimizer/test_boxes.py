@@ -13,8 +13,8 @@ import pytest
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import load
+from planner.optimizer import Question, optimise
 from planner.optimizer.objective import TIES, Columns, for_work
-from planner.optimizer.optimise import Question, optimise
 from planner.optimizer.search import Effort, Point, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
@@ -48,7 +48,7 @@ def cases(family: str, first: int, count: int) -> Iterator[Case]:
 
 def spaces(case: Case) -> list[Space]:
     work = for_work(case)
-    columns = Columns.of(case, {*TIES, "tco_usd"})
+    columns = Columns.for_case(case, {*TIES, "tco_usd"})
     return [Space(one, mode, columns) for one, mode in modes_of(work)]
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.case.model import Policy
-from planner.optimizer import objective
+from planner.optimizer import Certificate, Question, objective, optimise, share
 from planner.optimizer.objective import measure, name_weight, without_dominated
-from planner.optimizer.optimise import Certificate, Question, optimise, share
 from planner.optimizer.search import Effort
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import Raw

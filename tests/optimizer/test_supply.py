@@ -22,8 +22,8 @@ from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.infeasible import explain
 from planner.loader import load
+from planner.optimizer import optimise
 from planner.optimizer.bill import Numbers
-from planner.optimizer.optimise import optimise
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses
 from planner.schema.catalog import Item
@@ -200,13 +200,13 @@ def test_a_goodput_out_of_reach_tries_few_numbers_of_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every number of GPUs of a large hall was tried: none was refused for its goodput alone."""
-    tried, worth = list[int](), BestUse.worth
+    tried, score_uses = list[int](), BestUse.score_uses
 
     def counted(self: BestUse, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
         tried.append(len(use.team))
-        return worth(self, use)
+        return score_uses(self, use)
 
-    monkeypatch.setattr(BestUse, "worth", counted)
+    monkeypatch.setattr(BestUse, "score_uses", counted)
     request = Request(maximize="goodput")
     request.site["it_power"] = "200 MW"
     request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}

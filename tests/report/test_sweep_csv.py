@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.report import exports
+from planner.report import sweep as sweep_view
 from planner.report.exports import harmless
-from planner.report.views import sweep as sweep_view
-from planner.report.views.sweep import page
+from planner.report.sweep import page
 from planner.schema.analysis import Column, Sweep
 from tests.report.hostile import TEXTS
 from tests.report.studies import ANSWERS, BUDGET, COMMON, POWER

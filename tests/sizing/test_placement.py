@@ -100,10 +100,10 @@ def test_prices_bound_the_racks_of_all_counts() -> None:
     random = Random(7)
     for _ in range(60):
         shares, counts = drawn(random)
-        prices = packing(shares).prices_of([n * random.uniform(0.3, 1.0) for n in counts])
+        prices = packing(shares).price_counts([n * random.uniform(0.3, 1.0) for n in counts])
         for _ in range(5):
             others = tuple(random.randint(0, 6) for _ in counts)
-            assert prices.of(others) <= fewest(shares, others) + 1e-6
+            assert prices.bound_racks(others) <= fewest(shares, others) + 1e-6
         if any(counts):
-            found = packing(shares).prices_of(counts)
-            assert math.ceil(found.of(counts) - 1e-9) >= fewest(shares, counts) - 1
+            found = packing(shares).price_counts(counts)
+            assert math.ceil(found.bound_racks(counts) - 1e-9) >= fewest(shares, counts) - 1

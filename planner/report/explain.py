@@ -19,7 +19,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import bought_text
-from planner.report.views.plan import idle_texts, no_plan, storage_alternatives
+from planner.report.plan import idle_texts, no_plan, storage_alternatives
 from planner.schema.analysis import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED, Plan
 

@@ -398,7 +398,7 @@ def _rules(report: SizeReport) -> Table:
 def _appliances(report: SizeReport) -> Table:
     """The appliances that meet the problem's own rule."""
     rows = _fitting(_chosen(report))
-    prices = (None if r.net_usd is None else report.currency.of(r.net_usd) for r in rows)
+    prices = (None if r.net_usd is None else report.currency.convert(r.net_usd) for r in rows)
     columns = (
         figures("units", (row.units for row in rows), 0),
         words("appliance", (row.name for row in rows)),
