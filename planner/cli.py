@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
-import re
 import shlex
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import typer
 
-from planner import library, removed, shipped
+from planner import library, shipped
 from planner.analysis.request import is_portfolio
 from planner.commands import portfolio
 from planner.commands.init import QUESTIONS, write_start
-from planner.errors import Finding, InputError, PlannerError, StoppedError
+from planner.errors import Finding, InputError
 from planner.library import Against
+from planner.process import run_process
 from planner.results import (
     EDITIONS,
     Also,
@@ -29,16 +27,10 @@ from planner.results import (
     Target,
     Writer,
     deliver,
-    list_files,
     words_of,
-    write_files,
     write_plan,
 )
 from planner.terminal import (
-    catch_interrupts,
-    discard,
-    follow,
-    interrupt_handled,
     say,
     show_progress,
 )
@@ -80,7 +72,7 @@ def _column(text: str) -> Any:
     return _option(text, metavar="COLUMN", show_default="by name")
 
 
-_FILES = (".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf")
+_FILES = (".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf", ".parquet")
 
 
 def _a_folder(value: Path | None) -> Path | None:
@@ -88,6 +80,13 @@ def _a_folder(value: Path | None) -> Path | None:
         message = f"--output is the folder for the files, and '{value}' is named like a file"
         fix = f"give its folder, '{value.parent}': files are named after the problem"
         raise InputError(Finding("usage", message, fix=fix))
+    return value
+
+
+def _a_model(value: Path | None) -> Path | None:
+    if value is not None and value.suffix.lower() in _FILES:
+        message = f"--save-model writes an integer program, and '{value}' is named otherwise"
+        raise InputError(Finding("usage", message, fix="name it *.mps or *.lp"))
     return value
 
 
@@ -279,7 +278,9 @@ def solve(
     gap: Annotated[Text, _option(_GAP, metavar="SHARE", show_default="2e-6")] = None,
     time_limit: TimeLimit = None,
     solver: Annotated[Literal["highs", "cbc"], _option("Solver of the integer program.")] = "highs",
-    save_model: Annotated[Path | None, _option("Write the integer program, MPS or *.lp.")] = None,
+    save_model: Annotated[
+        Path | None, _option("Write the integer program, *.mps or *.lp.", callback=_a_model)
+    ] = None,
     also: Annotated[
         Texts, _option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
     ] = None,
@@ -400,9 +401,6 @@ def sweep(
     set_: Settings = None,
     scenario: Scenario = None,
     output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
-    html: Annotated[
-        bool, _option("Write the HTML page alone: one file for mail, opens offline.", "--html")
-    ] = False,
     as_json: AsJson = False,
     full: Full = False,
     gap: Annotated[
@@ -421,11 +419,11 @@ def sweep(
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
-    folder = output or (Path() if mode == "grid" or html else None)
+    folder = output or (Path() if mode == "grid" else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
     target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
     options: dict[str, Any] = {"settings": set_, "gap": gap, "time_limit": time_limit}
-    single = (*(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario", "html")
+    single = (*(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario")
     if _portfolio(ctx, problem, *single):
         study: Study = partial(portfolio.sweep, problem, vary or (), **options)
         return deliver(study, target)
@@ -443,10 +441,10 @@ def sweep(
         study = partial(_frontiers, problem, against or get_args(Against), points=points)
     else:
         is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
-        named = None if is_file or not scenarios else scenarios.split(",")
+        named = None if is_file or scenarios is None else scenarios.split(",")
         table = scenarios if is_file else None
         study = partial(library.sweep, problem, vary, scenarios=table, named=named)
-    return deliver(partial(study, **options), target, partial(write_files, page_only=html))
+    return deliver(partial(study, **options), target)
 
 
 def _frontiers(problem: Path, axes: Iterable[Any], **options: Any) -> tuple[Any, ...]:
@@ -649,101 +647,6 @@ def quote_bid(
 app.add_typer(quotes, name="quote")
 
 
-# The process.
-
-
 def main() -> None:
-    """Run the command line; expected failures are one line each, the rest exit code 1."""
-    # A short process needs no thread pools, plug-ins and frequent collections.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    gc.set_threshold(2_000_000, 50, 50)
-    if sys.__stderr__ is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    if sys.__stdout__ is None:
-        say("planner: standard output is closed; send it to a file, or to /dev/null", err=True)
-        os._exit(2)
-    follow()
-    catch_interrupts()
-    _leave(_run(app))
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process at once: taking the interpreter apart costs a tenth of a run."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError as error:
-            reader_left = isinstance(error, BrokenPipeError)  # as with `| head`
-            code = code if reader_left else 2
-    os._exit(code)
-
-
-def _run(application: Callable[..., Any]) -> int:
-    """Run a command and return its exit code."""
-    try:
-        result = application(standalone_mode=False)
-        if result == StoppedError.exit_code:  # typer's word for Ctrl-C
-            return _report_interruption()
-        return result if isinstance(result, int) else 0
-    except PlannerError as error:
-        for line in str(error).splitlines():
-            say(f"planner: {line}", err=True)
-        return error.exit_code
-    except typer.Exit as ended:
-        return int(ended.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        return _report_interruption()
-    except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
-        discard()
-        return 0
-    except Exception as error:
-        return _report_error(error)
-
-
-def _report_interruption() -> int:
-    interrupt_handled()
-    from planner.files import put_in_place
-
-    written = list_files(put_in_place)
-    kept = f"{written} had been written" if written else "nothing was written or changed"
-    say(f"planner: interrupted: {kept}", err=True)
-    return StoppedError.exit_code
-
-
-def _report_error(error: Exception) -> int:
-    usage = getattr(error, "format_message", None)  # click's own, which typer may bring along
-    if usage is not None:
-        return _report_usage(error, str(usage()))
-    if os.environ.get("PLANNER_DEBUG"):
-        raise error
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        what = f"{place}{(error.strerror or str(error)).lower()}"
-        fix = "is a disk, or the folder that TMPDIR names, full or read-only?"
-    elif isinstance(error, MemoryError):
-        what, fix = "out of memory", "free some, or ask for less at once"
-    elif isinstance(error, RecursionError):
-        what, fix = "folders or values nested too deeply", "nest fewer in one another"
-    else:
-        say(f"planner: internal error: {type(error).__name__}: {error}", err=True)
-        say("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
-        return 1
-    say(f"planner: {what}; {fix} [system]", err=True)
-    return 2
-
-
-def _report_usage(error: Exception, text: str) -> int:
-    """Print an error of click in one line, or the successor of a removed command."""
-    if text.startswith("Usage:"):  # no command: the whole help
-        say(text, err=True)
-        return 2
-    text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
-    command = re.match(r"No such command '(.+?)'", text)
-    now = removed.COMMANDS.get(command[1]) if command else None
-    text = text.split(" Did you mean")[0].rstrip(".") if now else text
-    # An option without its value has no context.
-    path = getattr(getattr(error, "ctx", None), "command_path", "planner COMMAND")
-    fix = f"it is now {now}" if now else f"see {path} --help"
-    say(f"planner: {text}; {fix} [usage]", err=True)
-    return 2
+    """Run the command line and end the process."""
+    run_process(app)

@@ -24,11 +24,12 @@ from planner.analysis.request import one_of, stem_of
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
+from planner.process import list_files
 from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.screen import show
-from planner.report.words import clean, listed
+from planner.report.words import clean
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,
@@ -399,11 +400,6 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
     return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
 
 
-def list_files(paths: Sequence[Path]) -> str:
-    """File names as a sentence lists them; nothing in them steers the terminal."""
-    return listed(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
-
-
 def created_today() -> datetime:
     """Today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
     return datetime.combine(today(), time())
@@ -412,8 +408,8 @@ def created_today() -> datetime:
 # Files of analyses: STEM.NAME.json, .html, .xlsx, .png.
 
 
-def write_files(target: Target, *records: Any, page_only: bool = False) -> None:
-    """Write JSON, pictures, page and workbook of the records of one study, or its page alone."""
+def write_files(target: Target, *records: Any) -> None:
+    """Write JSON, pictures, page and workbook of the records of one study."""
     if isinstance(records[0], Printed):
         write_all({target.file(end): data for end, data in records[0].files.items()})
         return
