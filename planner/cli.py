@@ -30,10 +30,7 @@ from planner.results import (
     words_of,
     write_plan,
 )
-from planner.terminal import (
-    say,
-    show_progress,
-)
+from planner.terminal import say, show_progress
 from planner.version import __version__
 
 _HELP = """\
@@ -95,6 +92,7 @@ def _output(default: str) -> Any:
     return _option(text, "--output", "-o", show_default=default, callback=_a_folder)
 
 
+ReadAs = Literal["rate", "bytes", "counter"]
 Mode = Literal["grid", "frontier", "tornado", "uncertain"]
 Text = str | None
 Texts = list[str] | None
@@ -109,6 +107,7 @@ Output = Annotated[Path, _output(".")]
 StudyOutput = Annotated[Path | None, _output("write no files")]
 _GAP = "Largest MIP gap to prove, as a share or in percent."
 _LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
+_ALSO = f"Write more: {', '.join(get_args(Also))}; html is a page that opens offline."
 TimeLimit = Annotated[Text, _option(_LIMIT, metavar="TIME")]
 Rates = Annotated[Texts, _option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
 _FORMAT = "Format of times or dates: '%d/%m/%Y %H:%M'."
@@ -181,11 +180,7 @@ _ANSWERS = "\n".join(
 )
 def init(
     answers: Annotated[
-        Texts,
-        _argument(
-            "A shipped example to copy, or answers.",
-            metavar="EXAMPLE | NAME=ANSWER",
-        ),
+        Texts, _argument("A shipped example, or answers.", metavar="EXAMPLE | NAME=ANSWER")
     ] = None,
     output: Output = Path(),
     force: Annotated[bool, _option("Replace an existing file.", "--force")] = False,
@@ -201,17 +196,10 @@ def init(
 @command("catalog ddn_ai400x2_turbo")
 def catalog(
     names: Annotated[
-        Texts,
-        _argument(
-            "Items to show in full; vendors, categories and catalogs to list.",
-            metavar="NAME",
-            show_default="the list of all shipped items",
-        ),
+        Texts, _argument("Items to show in full; vendors, categories, catalogs.", metavar="NAME")
     ] = None,
     check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
-    prices: Annotated[
-        list[Path] | None, _option("Price book: file or shipped name.", metavar="BOOK")
-    ] = None,
+    prices: Annotated[list[Path] | None, _option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
@@ -231,8 +219,7 @@ def check(
     set_: Settings = None,
     scenario: Scenario = None,
     schema: Annotated[
-        Text,
-        _option("Print the JSON Schema of problem, catalog, prices, plan, ...", metavar="KIND"),
+        Text, _option("Print a JSON Schema: problem, catalog, plan, ...", metavar="KIND")
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -257,7 +244,7 @@ def size(
     set_: Settings = None,
     scenario: Scenario = None,
     gpus: Annotated[
-        int | None, _option("Number of GPUs; without it the most that fit.", min=1, max=10_000_000)
+        int | None, _option("Number of GPUs.", show_default="the most that fit", min=1, max=10**7)
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -281,10 +268,7 @@ def solve(
     save_model: Annotated[
         Path | None, _option("Write the integer program, *.mps or *.lp.", callback=_a_model)
     ] = None,
-    also: Annotated[
-        Texts, _option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
-    ] = None,
-    html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
+    also: Annotated[Texts, _option(_ALSO, metavar="NAMES")] = None,
     audience: Annotated[
         Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
         _option("Readers of the files; partners see net prices and discounts."),
@@ -300,7 +284,7 @@ def solve(
     parts, more = words_of("--show", show, Part), words_of("--also", also, Also)
     target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
     study: Study = partial(library.solve, problem, save_model=save_model)
-    write: Writer = partial(write_plan, also=more, html=html, edition=EDITIONS[audience])
+    write: Writer = partial(write_plan, also=more, edition=EDITIONS[audience])
     if _portfolio(ctx, problem, "also", "save_model"):  # its page is always written
         study = partial(library.solve_portfolio, problem)
         write = portfolio.writer(audience)
@@ -339,9 +323,7 @@ def compare(
     files: Annotated[
         list[Path], _argument("Plans, problems, workbooks; the baseline first.", metavar="FILE")
     ],
-    by_rules: Annotated[
-        bool, _option("Storage sized by the job and by vendors' rules.", "--rules")
-    ] = False,
+    by_rules: Annotated[bool, _option("Storage by the job, by vendors' rules.", "--rules")] = False,
     near: Annotated[Text, _option("List plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -371,6 +353,14 @@ _OF_MODES: dict[str, tuple[Mode, ...]] = {
     **dict.fromkeys(("samples", "seed", "indices"), ("uncertain",)),
 }
 """Modes of an option of sweep."""
+_WORKERS = (
+    "Number of processes; or a Dask scheduler of several machines, tcp://HOST:PORT, in a trusted "
+    "network."
+)
+_MODE = (
+    "grid: all combinations; frontier: useful work against an axis; tornado: one input at a time; "
+    "uncertain: random draws."
+)
 _VARY = (
     "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; tornado: "
     "1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, loguniform. Default "
@@ -382,13 +372,7 @@ _VARY = (
 def sweep(
     ctx: typer.Context,
     problem: ProblemFile,
-    mode: Annotated[
-        Mode,
-        _option(
-            "grid: all combinations; frontier: useful work against an axis; tornado: one input "
-            "at a time; uncertain: random draws."
-        ),
-    ] = "grid",
+    mode: Annotated[Mode, _option(_MODE)] = "grid",
     vary: Annotated[Texts, _option(_VARY, metavar="PATH=VALUES")] = None,
     scenarios: Annotated[
         Text, _option("grid: a CSV file, or names in the problem.", metavar="FILE")
@@ -407,15 +391,7 @@ def sweep(
         Text, _option(_GAP, metavar="SHARE", show_default="0.1 %; grids up to 500 rows 2e-6")
     ] = None,
     time_limit: TimeLimit = None,
-    workers: Annotated[
-        str,
-        _option(
-            "Number of processes; or a Dask scheduler of several machines, tcp://HOST:PORT, in a "
-            "trusted network.",
-            show_default="one per core",
-            metavar="N",
-        ),
-    ] = "0",
+    workers: Annotated[str, _option(_WORKERS, show_default="one per core", metavar="N")] = "0",
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
@@ -471,9 +447,7 @@ def explore(
 @command("verify 10MW.plan.json")
 def verify(
     ctx: typer.Context,
-    plan: Annotated[
-        Path, _argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.", metavar="PLAN")
-    ],
+    plan: Annotated[Path, _argument("PROBLEM.plan.json or an edited workbook.", metavar="PLAN")],
     solve_again: Annotated[bool, _option("Prove the bound again.", "--solve/--no-solve")] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
@@ -493,9 +467,7 @@ def verify(
 @command("simulate 10MW.plan.json --replications 100")
 def simulate(
     ctx: typer.Context,
-    plan: Annotated[
-        Path, _argument("Plan (PROBLEM.plan.json), problem file or workbook.", metavar="PLAN")
-    ],
+    plan: Annotated[Path, _argument("PROBLEM.plan.json, problem or workbook.", metavar="PLAN")],
     failures: Annotated[
         str,
         _option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
@@ -538,16 +510,8 @@ def characterize(
     unit: Annotated[Text, _option("Unit: GB/s, MiB/s, B.", show_default="as named")] = None,
     decimal: Annotated[Text, _option("Decimal mark, . or ,.", metavar="MARK")] = None,
     time_format: TimeFormat = None,
-    read_as: Annotated[
-        Literal["rate", "bytes", "counter"] | None,
-        _option("Values are bandwidth, bytes per sample or counters."),
-    ] = None,
-    stamp: Annotated[
-        Literal["start", "end"], _option("Times are of the start or the end of samples.")
-    ] = "start",
-    window: Annotated[
-        Text, _option("Averaging window of samples: '5 min'.", metavar="TIME")
-    ] = None,
+    read_as: Annotated[ReadAs | None, _option("Bandwidth, bytes moved, or counters.")] = None,
+    window: Annotated[Text, _option("Averaging window: '5 min'.", metavar="TIME")] = None,
     jobs: Annotated[Path | None, _option("Table: job, cluster, gpus, parameters.")] = None,
     problem: Annotated[Path | None, _option("Problem to calibrate by a job found.")] = None,
     job: Annotated[Text, _option("Job to calibrate by.", show_default="largest writer")] = None,
@@ -563,11 +527,9 @@ def characterize(
     With --problem: overrides of it by the measurements. With --jobs: bandwidth against model size
     and interval. Exit code 4 where no job is found.
     """
-    found = partial(
-        library.characterize, *traces, time=time, write=write, read=read, cluster=cluster
-    )
-    found = partial(found, sum=sum_, unit=unit, decimal=decimal, stamp=stamp)
-    found = partial(found, time_format=time_format, read_as=read_as, window=window)
+    found = partial(library.characterize, *traces, time=time, write=write, read=read)
+    found = partial(found, cluster=cluster, sum=sum_, unit=unit, decimal=decimal, read_as=read_as)
+    found = partial(found, time_format=time_format, window=window)
     found = partial(found, problem=problem, job=job, gpus=gpus, nameplate=nameplate)
     target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
     return deliver(partial(found, jobs=jobs, output=output), target)

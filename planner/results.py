@@ -414,9 +414,6 @@ def write_files(target: Target, *records: Any) -> None:
         write_all({target.file(end): data for end, data in records[0].files.items()})
         return
     contents = _page_of(target, records)
-    if page_only:
-        write_all(contents)
-        return
     from planner import workbook
     from planner.report.exports import write_files as write_rows
 
@@ -493,7 +490,7 @@ def shown_study(record: Any) -> ShownStudy:
 
 # Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.
 
-Also = Literal["cables", "netbox", "bill.csv", "bill.json"]
+Also = Literal["html", "cables", "netbox", "bill.csv", "bill.json"]
 Part = Literal["lines", "notes", "proof"]
 
 
@@ -524,9 +521,7 @@ def words_of(option: str, given: Sequence[str] | None, choices: object) -> tuple
     return tuple(dict.fromkeys(one_of(option, word, get_args(choices)) for word in words))
 
 
-def write_plan(
-    target: Target, plan: Plan, *, also: Collection[str], html: bool, edition: Edition
-) -> None:
+def write_plan(target: Target, plan: Plan, *, also: Collection[str], edition: Edition) -> None:
     """Write the files of a plan; only the internal edition carries the plan and its inputs.
 
     A plan without lines (infeasible, no solution) leaves no files.
@@ -556,7 +551,7 @@ def write_plan(
     for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
         if kind in also:
             contents[kind] = as_bytes(bill(shown, edition.audience, prices), prices)
-    if html:
+    if "html" in also:
         contents["html"] = plan_page(shown, edition)
     mark = "" if inside else f"{edition.audience}."
     write_all({target.file(f"{mark}{ending}"): data for ending, data in contents.items()})
