@@ -37,7 +37,8 @@ _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.
 
 Start with planner init, then planner check and planner solve. A PATH is a place in the problem
-file, keys joined by dots: site.facility_power. Options with a PATH, FILE or NAMES may be repeated.
+file: site.facility_power, jobs.0.parameters of the first job; planner sweep --mode tornado --full
+lists those of numbers. Options with a PATH, FILE or NAMES may be repeated.
 Exit codes: 0 done; 2 wrong input; 3 no plan, or a check fails; 4 nothing found;
 5 a plan without proof; 130 interrupted."""
 
@@ -87,7 +88,7 @@ def _a_model(value: Path | None) -> Path | None:
     return value
 
 
-def _output(default: str) -> Any:
+def _output(default: str | bool) -> Any:
     text = "Folder for the files."
     return _option(text, "--output", "-o", show_default=default, callback=_a_folder)
 
@@ -103,7 +104,7 @@ Scenario = Annotated[Text, _option("Apply a named scenario of the problem file."
 AsJson = Annotated[bool, _option("Print JSON on standard output.", "--json")]
 Full = Annotated[bool, _option("Show everything: all tables and notes.", "--full")]
 Quiet = Annotated[bool, _option("Print no messages.", "--quiet", "-q")]
-Output = Annotated[Path, _output(".")]
+Output = Annotated[Path, _output(True)]
 StudyOutput = Annotated[Path | None, _output("write no files")]
 _GAP = "Largest MIP gap to prove, as a share or in percent."
 _LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
@@ -121,7 +122,7 @@ def command(
 
     def register(function: CommandT) -> CommandT:
         words = " ".join((inspect.getdoc(function) or "").split())
-        short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}Example: planner {example}"
+        short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}\b\nExample: planner {example}"
         group.command(name, short_help=short, epilog=end)(function)
         return function
 
@@ -195,9 +196,7 @@ def init(
 
 @command("catalog ddn_ai400x2_turbo")
 def catalog(
-    names: Annotated[
-        Texts, _argument("Items to show in full; vendors, categories, catalogs.", metavar="NAME")
-    ] = None,
+    names: Annotated[Texts, _argument("Items, vendors or categories.", metavar="NAME")] = None,
     check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
     prices: Annotated[list[Path] | None, _option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
@@ -243,9 +242,7 @@ def size(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    gpus: Annotated[
-        int | None, _option("Number of GPUs.", show_default="the most that fit", min=1, max=10**7)
-    ] = None,
+    gpus: Annotated[int | None, _option("GPUs; else the most that fit.", min=1, max=10**7)] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -320,9 +317,7 @@ def explain(
 
 @command("compare 10MW.yaml --rules")
 def compare(
-    files: Annotated[
-        list[Path], _argument("Plans, problems, workbooks; the baseline first.", metavar="FILE")
-    ],
+    files: Annotated[list[Path], _argument("Plans, problems, workbooks.", metavar="FILE")],
     by_rules: Annotated[bool, _option("Storage by the job, by vendors' rules.", "--rules")] = False,
     near: Annotated[Text, _option("List plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
@@ -332,7 +327,7 @@ def compare(
     full: Full = False,
     quiet: Quiet = False,
 ) -> int:
-    """Compare plans side by side: differences, their amounts and effects.
+    """Compare plans side by side with the first: differences, their amounts and effects.
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
@@ -374,9 +369,7 @@ def sweep(
     problem: ProblemFile,
     mode: Annotated[Mode, _option(_MODE)] = "grid",
     vary: Annotated[Texts, _option(_VARY, metavar="PATH=VALUES")] = None,
-    scenarios: Annotated[
-        Text, _option("grid: a CSV file, or names in the problem.", metavar="FILE")
-    ] = None,
+    scenarios: Annotated[Text, _option("grid: CSV file, or names.", metavar="FILE|NAMES")] = None,
     against: Annotated[Texts, _option("frontier: storage, cost or power.", metavar="AXIS")] = None,
     points: Annotated[int, _option("frontier: maximum number of points.")] = 50,
     samples: Annotated[int, _option("uncertain: number of draws.")] = 256,
@@ -499,9 +492,7 @@ def simulate(
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
 def characterize(
-    traces: Annotated[
-        list[Path], _argument("Traces: CSV, Excel, JSON (objects) or Parquet.", metavar="TRACE")
-    ],
+    traces: Annotated[list[Path], _argument("CSV, Excel, JSON, Parquet.", metavar="TRACE")],
     time: Annotated[Text, _column("Column of times; DATE+TIME for two columns.")] = None,
     write: Annotated[Text, _column("Column of writes.")] = None,
     read: Annotated[Text, _column("Column of reads.")] = None,
@@ -579,14 +570,10 @@ def quote_rfq(
 
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
-    files: Annotated[
-        list[Path], _argument("Problem file, then bids: .xlsx or .csv.", metavar="PROBLEM BID")
-    ],
+    files: Annotated[list[Path], _argument("Problem, then bids.", metavar="PROBLEM BID")],
     vendor: Annotated[Texts, _option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, _option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[
-        Texts, _option("Date of a bid, where it states none.", metavar="FILE=DATE")
-    ] = None,
+    date: Annotated[Texts, _option("Date, if not stated.", metavar="FILE=DATE")] = None,
     currency: Annotated[Texts, _option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,

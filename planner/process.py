@@ -12,9 +12,8 @@ from typing import Any, NoReturn
 
 import typer
 
-from planner import removed
+from planner import files, removed
 from planner.errors import PlannerError, StoppedError
-from planner.files import put_in_place
 from planner.report.words import listed
 from planner.terminal import catch_interrupts, discard, follow, interrupt_handled, say
 
@@ -75,7 +74,7 @@ def list_files(paths: Sequence[Path]) -> str:
 
 def _report_interruption() -> int:
     interrupt_handled()
-    written = list_files(put_in_place)
+    written = list_files(files.put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"
     say(f"planner: interrupted: {kept}", err=True)
     return StoppedError.exit_code

@@ -161,6 +161,8 @@ def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[P
             message = f"{option} {text}: '{text.partition('=')[0]}' is none of the bids' files"
             raise _wrong(message, f"name one of {', '.join(p.name for p in files)}")
         found |= named
+    if for_all and for_all[0] not in found.values():
+        raise _wrong(f"{option} {for_all[0]}: every bid has a value of its own", "leave it out")
     return found
 
 

@@ -60,7 +60,8 @@ def scenarios(
         InputError: an argument cannot be read, or a named scenario is wrong.
     """
     if not vary and table is None and named is None:
-        message, fix = "nothing is varied", "give --vary or --scenarios"
+        message = "nothing is varied"
+        fix = "give --vary site.facility_power=5MW:15MW:1MW, or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
     found, grids = Scenarios(), list[list[Axis]]()
     found.bases = {"": inputs}

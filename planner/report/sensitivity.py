@@ -196,6 +196,7 @@ def _swings(study: Tornado, swings: Sequence[Swing]) -> Table:
     shown, write = _changes(study)
     columns = (
         words("input", (swing.label for swing in swings)),
+        words("path", (swing.path for swing in swings), detail=True),
         figures("now", (swing.base_text for swing in swings), str, detail=True),
         figures("low", (swing.low.text for swing in swings), str),
         figures("at low", (write(swing.low) for swing in swings), str),
