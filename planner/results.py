@@ -28,7 +28,7 @@ from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.screen import show
-from planner.report.words import clean, listed
+from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,
@@ -401,7 +401,7 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
 
 def list_files(paths: Sequence[Path]) -> str:
     """File names as a sentence lists them; nothing in them steers the terminal."""
-    return listed(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
+    return join_words(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
 
 
 def created_today() -> datetime:

@@ -233,7 +233,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
     for run in runs:
         gone = any(count and name not in offered for name, count in run.units.items())
         modes = () if gone else tuple(replace(run, mode=space.mode) for space in ask.spaces)
-        values = [value_of(case, ask.run_of(point)) for point in ask.points(modes)]
+        values = [value_of(case, ask.require_run(point)) for point in ask.points(modes)]
         pick = max if case.maximise else min
         found.append(pick(values, default=math.nan))
     return found

@@ -11,18 +11,18 @@ from planner.case.companions import derive_companions
 from planner.case.fabrics import fabric_keys, no_compute_fabric, no_port_group
 from planner.case.figures import (
     bill_item,
-    cap,
+    catalog_figure,
     it_power_kw,
     least_stated,
+    max_units,
     needs_power,
     rack_units,
     rack_use,
-    stated,
 )
 from planner.case.items import FamilyOffer, Offer, Storage, System
 from planner.case.job import IntervalRule, Job, Levels, Mode, Repair, Way
 from planner.case.model import HELD, Case, Companions, Limits, Policy, Rates, Split
-from planner.case.ways import choices_on, no_spread, scale_law, ways_of, why_no_choice
+from planner.case.ways import list_choices, list_ways, scale_law, why_no_choice, why_no_spread
 from planner.currency import discounted_years
 from planner.errors import InputError
 from planner.figures import FIGURES, STATED
@@ -46,12 +46,12 @@ __all__ = [
     "Storage",
     "System",
     "Way",
-    "limit_at",
-    "limits_of",
+    "limit_after_change",
     "missing_figure",
     "missing_price_or_figure",
+    "problem_limits",
     "resolve",
-    "unwanted",
+    "unwanted_reason",
     "why_excluded",
     "why_not_wanted",
     "with_companions",
@@ -94,7 +94,7 @@ def resolve(inputs: Inputs) -> Case:
         standing=tuple(standing),
         families=_families(inputs, storage),
         job=_job(problem, systems),
-        limits=limits_of(problem),
+        limits=problem_limits(problem),
         objective=problem.objective.name,
         delivered_read_share=problem.storage.delivered_fraction.read,
         delivered_write_share=problem.storage.delivered_fraction.write,
@@ -121,7 +121,7 @@ def resolve(inputs: Inputs) -> Case:
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
     """A case with its companions, whose fabrics are only as large as its limits allow."""
-    tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
+    tops = {offer.id: max(max_units(case, offer), offer.low) for offer in case.offers()}
     return replace(case, companions=derive_companions(inputs, case, tops))
 
 
@@ -179,7 +179,7 @@ def _system(item: Item, inputs: Inputs) -> System:
     return System(
         **_offer(item, inputs),
         gpus=gpus,
-        ways=ways_of(item, inputs),
+        ways=list_ways(item, inputs),
         client_write_gb_per_s=limit.write or (client.write.value if client.write else assumed),
         client_read_gb_per_s=limit.read or (client.read.value if client.read else assumed),
     )
@@ -256,7 +256,7 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
     )
 
 
-def limits_of(problem: Problem) -> Limits:
+def problem_limits(problem: Problem) -> Limits:
     """Limits of a problem."""
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
@@ -264,8 +264,8 @@ def limits_of(problem: Problem) -> Limits:
     return Limits(given | own | dict.fromkeys(HELD))
 
 
-def limit_at(problem: Problem, path: str, value: float) -> float:
-    """The limit on a supply once a path of the problem has a value, as `limits_of` after it."""
+def limit_after_change(problem: Problem, path: str, value: float) -> float:
+    """A limit on a supply, in the unit of `Limits`, after a path of the problem gets a value."""
     facility_kw = problem.site.left_at_meter_kw(value) if path == "site.facility_power" else None
     return value if facility_kw is None else facility_kw
 
@@ -391,17 +391,17 @@ def why_excluded(item: Item, inputs: Inputs) -> str | None:
 
 def missing_price_or_figure(item: Item, inputs: Inputs) -> str | None:
     """The missing price or figure that keeps an item out which the problem wants."""
-    if unwanted(item, inputs.problem) is not None:
+    if unwanted_reason(item, inputs.problem) is not None:
         return None
     return _no_price(item, inputs) or missing_figure(item, inputs)
 
 
 def why_not_wanted(item: Item, problem: Problem) -> str | None:
     """Why the problem does not want an item, None where it does."""
-    return (unwanted(item, problem) or (None, None))[0]
+    return (unwanted_reason(item, problem) or (None, None))[0]
 
 
-def unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+def unwanted_reason(item: Item, problem: Problem) -> tuple[str, str] | None:
     """Reason why an item is not wanted, and the change that lets it in; None where it is."""
     consider, rule = problem.consider, problem.items.get(item.id, NOTHING_ASKED)
     if rule.exclude:
@@ -469,7 +469,7 @@ def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
     if racked:
         required.add("rack_units")
     rows = (row for name, row in STATED.items() if name in required)
-    return missing + [row.figure.label for row in rows if stated(item, inputs, row) is None]
+    return missing + [row.figure.label for row in rows if catalog_figure(item, inputs, row) is None]
 
 
 def _no_room(item: Item, inputs: Inputs) -> str | None:
@@ -488,10 +488,10 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
 def _no_way(item: Item, inputs: Inputs) -> str | None:
     """Why the job cannot run on a type in any parallelism and precision."""
     job = inputs.problem.job
-    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
+    reasons = [why_no_spread(item, job.spread(option)) for option in job.options or (None,)]
     if None not in reasons:
         return reasons[0]
-    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
+    if item.category != "gpu_system" or item.provides.gpus is None or list_choices(item, inputs):
         return None
     return "no precision and spread of a replica that fit into its memory have a known rate"
 

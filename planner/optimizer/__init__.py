@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from planner.case import Case
-from planner.case.figures import cap, unlimited
+from planner.case.figures import max_units, units_without_limit
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer.bill import Numbers
@@ -30,9 +30,9 @@ from planner.optimizer.objective import (
     without_dominated,
 )
 from planner.optimizer.operate import Run
-from planner.optimizer.search import Answer, Effort, Hold, Point, Search, Worth, worth_of
+from planner.optimizer.search import Answer, Effort, Goal, Hold, Point, Search, case_goal
 from planner.optimizer.space import Space
-from planner.optimizer.work import modes_of
+from planner.optimizer.work import list_modes
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7
@@ -96,12 +96,12 @@ def optimise(
     answer = Question(case, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
-        operation=of_whole(whole, answer.operation),
-        untouched=of_whole(whole, answer.untouched),
+        operation=restore_products(whole, answer.operation),
+        untouched=restore_products(whole, answer.untouched),
     )
 
 
-def of_whole(whole: Case, run: Run | None) -> Run | None:
+def restore_products(whole: Case, run: Run | None) -> Run | None:
     """A plan as one of the whole case: products that were left out count 0."""
     if run is None:
         return None
@@ -144,8 +144,8 @@ class Question:
         disliked = {"disliked"} if case.policy.disliked else set()
         self.columns = Columns.for_case(case, {*TIES, *asked, *disliked} if ties else asked)
         work = for_work(case)
-        self.spaces = [Space(one, mode, self.columns, whole=work) for one, mode in modes_of(work)]
-        self.worth = worth_of(case, self.columns)
+        self.spaces = [Space(one, mode, self.columns, whole=work) for one, mode in list_modes(work)]
+        self.worth = case_goal(case, self.columns)
         self.logarithmic = case.objective in LOGARITHMIC
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         self.boxes = 0
@@ -158,12 +158,12 @@ class Question:
             status: Status = "infeasible" if found.first.ended else "no_solution"
             status = "unbounded" if found.endless else status
             return Certificate(status, iterations=self.boxes, late=self.effort.late)
-        run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
+        run, first = self.require_run(found.taken.point), self.require_run(found.first.point)
         measured, sign = measure(case, case.objective), 1.0 if case.maximise else -1.0
         value = measured(run)
         known_best = sign * max(sign * measured(first), sign * value)
         bound = known_best + sign * max(found.first.bound - found.first.value, 0.0)
-        gap = share(case, known_best, bound) if math.isfinite(bound) else None
+        gap = relative_distance(case, known_best, bound) if math.isfinite(bound) else None
         return Certificate(
             status="optimal" if gap is not None and gap <= self.gap + 1e-12 else "feasible",
             operation=run,
@@ -173,12 +173,12 @@ class Question:
             iterations=self.boxes,
             late=self.effort.late,
             best=known_best,
-            near_optimal_loss=share(case, known_best, value, -1.0),
+            near_optimal_loss=relative_distance(case, known_best, value, -1.0),
             untouched=None if found.untouched is None else found.untouched.operated(),
             ties_cut=not found.complete,
         )
 
-    def run_of(self, point: Point | None) -> Run:
+    def require_run(self, point: Point | None) -> Run:
         """The operation of a purchase of the search.
 
         Raises:
@@ -226,7 +226,7 @@ class Question:
 
     def _ask(
         self,
-        worth: Worth,
+        worth: Goal,
         hold: Hold,
         known: Iterable[Point],
         gap: float,
@@ -276,7 +276,7 @@ class Question:
                 self._stage(self.worth, hold, found, self.tolerance / 5)
                 self._hold_objective(hold, found, self.tolerance)
             whole = name == "units"
-            worth = Worth("least", self.columns.place(name))
+            worth = Goal("least", self.columns.place(name))
             self._stage(worth, hold, found, WHOLE if whole else self.tolerance / 5, not whole)
             if not all(one.complete for one in found):
                 return
@@ -288,7 +288,7 @@ class Question:
     def _use_best(self, one: Settled, hold: Hold) -> None:
         """Take the same purchase in the mode and ways in which it does most work."""
         assert one.taken.point is not None
-        search = Search(self.spaces, Worth("work"), hold.limits, 0.0, held=hold.held)
+        search = Search(self.spaces, Goal("work"), hold.limits, 0.0, held=hold.held)
         search.take(one.taken.point)
         here = one.taken.point.box._replace(owner=np.zeros(1, dtype=np.int64))
         for space in self.spaces:
@@ -302,7 +302,7 @@ class Question:
 
     def _stage(
         self,
-        worth: Worth,
+        worth: Goal,
         hold: Hold,
         found: Sequence[Settled],
         gap: float,
@@ -326,7 +326,7 @@ class Question:
         """Take the cheapest of the plans that give nothing away: as good as the best found."""
         self._hold_objective(hold, found, self.tolerance)
         if not self._is_asked("capex_usd"):
-            worth = Worth("least", self.columns.place("capex_usd"))
+            worth = Goal("least", self.columns.place("capex_usd"))
             self._stage(worth, hold, found, self.tolerance / 5)
         for one in found:
             one.untouched = one.taken.point
@@ -336,7 +336,7 @@ class Question:
         """Buy as little as ``within`` allows from vendors that are not preferred, and then the most
         of the objective."""
         self._hold_objective(hold, found, max(self.tolerance, self.case.policy.within))
-        least = Worth("least", self.columns.place("disliked"))
+        least = Goal("least", self.columns.place("disliked"))
         in_hand = [one.taken for one in found]
         self._stage(least, hold, found, WHOLE, relative=False)
         if all(one.complete for one in found):
@@ -360,9 +360,9 @@ class Question:
         if self.worth.kind in ("least", "ratio"):
             return False
         for row, offer in enumerate(point.space.offers):
-            most = unlimited(case, offer)
+            most = units_without_limit(case, offer)
             count = int(point.box.low[row, 0])
-            if not count or cap(case, offer) != most or most <= (offer.high or 0):
+            if not count or max_units(case, offer) != most or most <= (offer.high or 0):
                 continue
             if count >= most:
                 return True
@@ -386,7 +386,7 @@ def _points_of(found: Iterable[Settled]) -> list[Point]:
     return [*{id(point): point for one in found if (point := one.taken.point)}.values()]
 
 
-def share(case: Case, value: float, bound: float, sign: float = 1.0) -> float:
+def relative_distance(case: Case, value: float, bound: float, sign: float = 1.0) -> float:
     """How much better a bound is than a value, as a share of it; with -1 how much worse."""
     up = sign if case.maximise else -sign
     if case.objective in LOGARITHMIC:

@@ -59,7 +59,7 @@ class Rows:
         if holds is not True:
             self.problem.addConstraint(constraint, f"{self.prefix}{name}{self.suffix}")
 
-    def ask_for(self, objective: Expression, *, maximise: bool) -> None:
+    def set_objective(self, objective: Expression, *, maximise: bool) -> None:
         """Replace the objective."""
         self.problem.sense = LpMaximize if maximise else LpMinimize
         self.problem.setObjective(objective + 0.0)
@@ -100,11 +100,11 @@ class Counts:
         self.known |= dict.fromkeys(offers, 0.0)
         self.prices = 0
 
-    def know(self, counts: Mapping[str, Expression]) -> None:
+    def set_counts(self, counts: Mapping[str, Expression]) -> None:
         """Take counts that are known otherwise, as those that are decided."""
         self.known |= counts
 
-    def hold_ends(self) -> None:
+    def limit_largest_sizes(self) -> None:
         """Let no fabric grow beyond its largest size, whatever its switches are counted for."""
         fabrics = (q for q in self.makers.values() if isinstance(q, Steps))
         for fabric in dict.fromkeys(fabrics):

@@ -19,7 +19,7 @@ import numpy as np
 from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.figures import RATIOS
-from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, stored
+from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, sum_storage
 from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, least_column, measure
 from planner.optimizer.operate import Run, best_division, meets_floors, operate
 from planner.optimizer.space import WRITE, Boxes, Corner, Space
@@ -127,7 +127,7 @@ MISSING = 5
 """So often the room is halved for the least that what is missing costs."""
 
 
-class Worth(NamedTuple):
+class Goal(NamedTuple):
     """Worth of purchases: it rises with work and with units of storage and systems,
     and falls with consumption.
 
@@ -165,23 +165,23 @@ class Worth(NamedTuple):
         return np.asarray(np.maximum(taken[self.column], LEAST_TCO_MUSD))
 
 
-def worth_of(case: Case, columns: Columns) -> Worth:
+def case_goal(case: Case, columns: Columns) -> Goal:
     """The objective of a case as a worth of purchases."""
     if case.objective in WORK_OBJECTIVES:
-        return Worth("work")
+        return Goal("work")
     if case.objective in RATIOS:
-        return Worth("ratio", columns.place(TCO))
+        return Goal("ratio", columns.place(TCO))
     if case.objective == "most_write":
-        return Worth("bought_write")
+        return Goal("bought_write")
     column = least_column(case.objective)
     assert column is not None, case.objective
-    return Worth("least", columns.place(column))
+    return Goal("least", columns.place(column))
 
 
 class Held(NamedTuple):
     """A worth that no purchase may fall below: a floor for each scenario."""
 
-    worth: Worth
+    worth: Goal
     least: Numbers
 
 
@@ -194,7 +194,7 @@ class Hold:
     held: list[Held] = field(default_factory=list)
     begin: list[tuple[Space, Boxes]] | None = None
 
-    def keep(self, worth: Worth, values: Numbers, widths: Numbers) -> None:
+    def keep(self, worth: Goal, values: Numbers, widths: Numbers) -> None:
         """Hold a worth, less a width."""
         if worth.kind == "least":
             row = worth.column
@@ -272,7 +272,7 @@ class Search:
     """
 
     spaces: Sequence[Space]
-    worth: Worth
+    worth: Goal
     limits: Numbers
     gap: float
     relative: bool = False
@@ -560,7 +560,7 @@ def as_team(point: Point) -> Point | None:
         found, *_ = work.score_uses(replace(use, tco_usd=cost))
         return found
 
-    stores = stored(case, point.box.low[space.first_store :])
+    stores = sum_storage(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
     best = best_division(work, team, systems, stores, score)
     if best is None:

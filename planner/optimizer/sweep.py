@@ -18,7 +18,7 @@ import numpy as np
 
 from planner.case import Case
 from planner.limits import Limit
-from planner.optimizer import Question, Settled, of_whole
+from planner.optimizer import Question, Settled, restore_products
 from planner.optimizer.bill import TOLERANCE, Flags, Numbers, Places
 from planner.optimizer.objective import (
     measure,
@@ -130,10 +130,10 @@ class Sweep:
         first = settled.first
         if first.point is None:
             return SweepAnswer(None, -math.inf, first.bound, "search")
-        runs = [self.question.run_of(each.point) for each in (settled.taken, first)]
+        runs = [self.question.require_run(each.point) for each in (settled.taken, first)]
         score, best = (self.sign * self.measured(run) for run in runs)
         bound = max(score, best) + max(first.bound - first.value, 0.0)
-        run = of_whole(self.case, runs[0])
+        run = restore_products(self.case, runs[0])
         return SweepAnswer(run, score, bound, "search", settled.endless, max(score, best))
 
     # As few plans as are within the gap of all.
@@ -175,9 +175,9 @@ class Sweep:
 
     def _plan_of(self, point: Point) -> tuple[Run | None, float, bool]:
         """The plan of a purchase, its score, and whether there is always a better one."""
-        ask, value, run = self.question, self._value_of(point), self.question.run_of(point)
+        ask, value, run = self.question, self._value_of(point), self.question.require_run(point)
         endless = ask.endless(Answer(point, value, value, True), ask.columns.limits(ask.case))
-        return of_whole(self.case, run), self.sign * self.measured(run), endless
+        return restore_products(self.case, run), self.sign * self.measured(run), endless
 
     def _width(self) -> Numbers:
         if self.question.logarithmic:

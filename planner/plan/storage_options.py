@@ -18,7 +18,7 @@ from planner.case.figures import discount, support_factor, support_usd_per_year,
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.optimizer import Certificate
-from planner.optimizer.bill import Counts, Flags, bill, least_order, stored, unmet_needs
+from planner.optimizer.bill import Counts, Flags, bill, least_order, sum_storage, unmet_needs
 from planner.optimizer.objective import measure, natural, work_paid
 from planner.optimizer.operate import (
     Run,
@@ -40,7 +40,7 @@ WITHIN = 0.005
 CENT, SPAN_USD = 0.01, 1e6
 
 
-def with_options(
+def add_storage_options(
     inputs: Inputs,
     case: Case,
     answer: Certificate,
@@ -380,7 +380,7 @@ class OtherStorage:
         storage = columns[len(case.systems) :]
         for place, item in enumerate(items):
             storage[rows[item.id], place] = max(int(counts[place]), item.low)
-        stores = stored(case, storage)
+        stores = sum_storage(case, storage)
         goodput = goodput_with(case, like, stores)
         fine: Flags = goodput > 0.0
         for _, unmet in unmet_needs(case, columns, stores):

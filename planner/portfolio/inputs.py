@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve, with_companions
-from planner.case.figures import cap, support_span
+from planner.case.figures import max_units, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
@@ -41,7 +41,7 @@ from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
-from planner.sizing.goodput import waiting
+from planner.sizing.goodput import waiting_share
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
@@ -423,8 +423,8 @@ def _place(
         companions=Companions(),
     )
     case = with_companions(free, _within_budget(portfolio, case, owned))
-    case = replace(case, companions=case.companions_in(()))
-    tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
+    case = replace(case, companions=case.companions_for(()))
+    tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 
 
@@ -516,7 +516,7 @@ def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
     found = []
     for spares in SPARES:
         found.append(spares)
-        if waiting(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
+        if waiting_share(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
             break
     return tuple(found)
 

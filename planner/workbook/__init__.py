@@ -29,7 +29,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import PRICES, Audience, currency_of, for_audience, in_currency
-from planner.report.exports import CABLE_COLUMNS, cable_cells, packed, unpacked
+from planner.report.exports import CABLE_COLUMNS, cable_cells, pack_text, unpack_text
 from planner.report.plan import idle_texts
 from planner.report.words import MW_FROM_KW, NETWORKS, product, proof
 from planner.schema import Prices
@@ -421,16 +421,16 @@ def _carry(sheet: Sheet, text: str) -> None:
 def pack(plan: Plan, inputs: bytes | None, created: datetime) -> str:
     """A plan with its inputs, or a text of them, and the date of its workbook, as `unpack` reads
     them."""
-    held = plan.inputs if inputs is None else packed(inputs)
+    held = plan.inputs if inputs is None else pack_text(inputs)
     whole = plan.model_copy(update={"inputs": held, "checksums": None})
-    return packed(f"{created.isoformat()}\n{whole.model_dump_json()}".encode())
+    return pack_text(f"{created.isoformat()}\n{whole.model_dump_json()}".encode())
 
 
 def unpack(text: str) -> tuple[Plan, str, datetime]:
     """The plan in a workbook, its inputs and its date; raises ValueError where it was changed."""
-    created, _, data = (unpacked(text) or "").partition("\n")
+    created, _, data = (unpack_text(text) or "").partition("\n")
     plan = Plan.model_validate_json(data)
-    inputs = unpacked(plan.inputs or "")
+    inputs = unpack_text(plan.inputs or "")
     if inputs is None:
         raise ValueError("no inputs")
     return plan.model_copy(update={"inputs": None}), inputs, datetime.fromisoformat(created)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from planner.report import edition
 from planner.report.edition import Entry, list_price
-from planner.report.words import counted as counted_words
-from planner.report.words import listed as listed_words
+from planner.report.words import count_noun as counted_words
+from planner.report.words import join_words as listed_words
 from planner.report.words import product
 from planner.schema import Prices
 from planner.schema.plan import Plan
