@@ -1,7 +1,7 @@
 """The best plan of a problem with its certificate: calls of the search, and ties.
 
 Of equally good plans the one is taken that costs least, then draws least, then has fewest units,
-then goes first by its names: each asked again, with what was found before held. ``prefer`` and
+then goes first by its names: a search each, with the values found before held. ``prefer`` and
 ``indifference`` hold the objective less tightly.
 """
 
@@ -36,7 +36,7 @@ from planner.optimizer.work import list_modes
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7
-"""Gap of the optimum before ties are broken, whatever the gap asked for."""
+"""Gap of the optimum before ties are broken, whatever the requested gap."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
 
@@ -116,7 +116,7 @@ class Settled:
         first: the best that was found.
         taken: the plan to take.
         endless: whether there is always a better one.
-        complete: whether there was time to tell equally good plans apart.
+        complete: whether the search among equally good plans came to its end.
         untouched: the cheapest that gives nothing away, where that may be another.
         witnesses: the purchases that the answer follows from: tighter limits that all of them fit
             have the same answer.
@@ -272,7 +272,7 @@ class Question:
         for name in TIES:
             if self._is_asked(name):
                 continue
-            if name == "units" and owned:  # at equal money and power what is owned works
+            if name == "units" and owned:  # at equal money and power owned units work
                 self._stage(self.worth, hold, found, self.tolerance / 5)
                 self._hold_objective(hold, found, self.tolerance)
             whole = name == "units"

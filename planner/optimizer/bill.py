@@ -395,7 +395,7 @@ def _bill(case: Case, chosen: tuple[int, ...], places: tuple[int, ...]) -> Bill:
     return Bill(case, counts, dict(zip(names, purchased, strict=True)))
 
 
-# Storage: what a purchase gives.
+# Storage: bandwidth, capacity and endurance of a purchase.
 
 
 @dataclass(frozen=True)

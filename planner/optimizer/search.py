@@ -1,9 +1,9 @@
 """Best first through boxes of purchases: one search for every single-job question.
 
-What is asked is a worth: most work, least money or power, money per work. Boxes are cut to what
+A goal is most work, least money or power, money per work. Boxes are cut to what
 still fits, bounded, and halved, the most promising first, until the best purchase found is within
-the gap of what is left. That bound is the certificate. Scenarios that differ in limits alone are
-searched together: each box has an owner, and what is found serves every one that it fits.
+the gap of the boxes left. That bound is the certificate. Scenarios that differ in limits alone are
+searched together: each box has an owner, and a purchase found serves every scenario that it fits.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Effort:
     """Limits of a search: a moment where the user gave a time, and an amount of work.
 
     Work is boxes looked at (`WORK_OF_BOX` each). It is the same on every machine, however busy, so
-    that an answer depends on a clock only where the user asked for one; as a rule a hundred take
-    one to five seconds. What is spent counts for the whole that this is a part of, too. ``boxes``
+    that an answer depends on a clock only where the user set a time limit; as a rule a hundred take
+    one to five seconds. Work spent counts for the whole that this is a part of, too. ``boxes``
     counts those of the process, for whoever shows how far it is.
     """
 
@@ -122,9 +122,9 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 LONG = 64
 """Searches of more rounds are long."""
 RAISES = 4
-"""So often the range of GPU systems is halved for the fewest that the job needs."""
+"""Halvings of the range of GPU systems for the fewest that the job needs."""
 MISSING = 5
-"""So often the room is halved for the least that what is missing costs."""
+"""Halvings of the room for the least cost of missing bandwidth, capacity and GPUs."""
 
 
 class Goal(NamedTuple):
@@ -218,7 +218,7 @@ class Hold:
 
 
 class Point(NamedTuple):
-    """A purchase found: where, what it does and takes, and how it runs where several types do."""
+    """A purchase found: its box, work and consumption, and its division among several types."""
 
     space: Space
     box: Boxes
@@ -267,7 +267,7 @@ class Search:
         held: other worths that must be reached.
         effort: how far to go.
         demands: counts that the purchases of each scenario have at least, a row for each offer.
-        keep: boxes whose bound is no more than so much below the best (as ``gap`` is) are kept, for
+        keep: boxes whose bound is at most this far below the best (as ``gap`` is) are kept, for
             the next question about plans as good as that; None keeps none.
     """
 
@@ -285,7 +285,7 @@ class Search:
         """Begin with nothing found."""
         count = self.limits.shape[1]
         self.best = np.full(count, -np.inf)
-        self.passed = np.full(count, -np.inf)  # the highest bound of what was closed
+        self.passed = np.full(count, -np.inf)  # the highest bound of closed boxes
         self.found: list[Point | None] = [None] * count
         self.boxes = self.rounds = 0
         self.kept: list[tuple[Space, Boxes]] = []
@@ -317,9 +317,7 @@ class Search:
             self.rounds += 1
             count = min(2 * count, TOGETHER if self.rounds < LONG else MANY)
             self.look_at(space, some)
-            if not np.isfinite(
-                self.best
-            ).all():  # where least is asked for, floors are met at the top
+            if not np.isfinite(self.best).all():  # under a minimum, floors are met at the top
                 self.look_at(space, some._replace(low=some.high))
             self._keep(space, some.take(some.single))
             halves = self._bounded(
@@ -333,7 +331,7 @@ class Search:
 
     def _systems_first(self, space: Space) -> bool:
         """True if GPU systems are halved first: where storage alone counts, in every other round
-        or, if little of it is asked for, never."""
+        or, for a small demand, never."""
         if self.worth.kind == "bought_write":
             return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
@@ -433,8 +431,8 @@ class Search:
         return self._open_boxes(space, boxes)
 
     def _bound_by_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Boxes bounded by the cost of what is still missing at their lowest corners, too: with
-        less room than that costs at the best rates, the job does not reach what is held.
+        """Boxes bounded by the cost of missing goods of their lowest corners, too: with
+        less room than that costs at the best rates, the job does not reach the held values.
 
         Args:
             room: what may be taken beside the lowest corners, a row for each column.

@@ -39,7 +39,7 @@ class SweepAnswer(NamedTuple):
     """A scenario's answer: the plan to take, its score, and the bound of every plan's score.
 
     Scores are the objective as the search scales it, more of it is better; ``best`` is that of the
-    best plan known, and the plan is another where equally good plans are told apart.
+    best plan known, and the plan is another where ties are broken.
     ``certificate`` says what proved it: a "search" of this scenario, or what others proved
     ("reused").
     """
@@ -62,8 +62,8 @@ class Sweep:
         supplies: the limited sums.
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
-        ties: whether equally good plans are told apart, as where a scenario is solved by itself.
-        known: plans of similar cases to begin with, where ties are not told apart.
+        ties: whether ties are broken, as where a scenario is solved by itself.
+        known: plans of similar cases to begin with, where ties are not broken.
     """
 
     case: Case
@@ -168,7 +168,7 @@ class Sweep:
                 answers.append(SweepAnswer(None, -math.inf, bound, how))
                 continue
             run, score, endless = plans[place]
-            # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
+            # Ratios are scaled by the term: bounds keep their distance from the best.
             proven = score + max(bound - self._value_of(self.points[place]), 0.0)
             answers.append(SweepAnswer(run, score, proven, how, endless, score))
         return answers

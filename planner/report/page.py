@@ -225,5 +225,5 @@ def _facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "About", plan.description or ""
     yield "Scenario", made.scenario or ""
     yield "Changed", ", ".join(made.overrides)
-    if plan.shown_in.source:  # outside nobody is told whose rate it is
+    if plan.shown_in.source:  # other editions have no source of the rate
         yield "Currency", plan.shown_in.rate_text()

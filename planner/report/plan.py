@@ -66,7 +66,7 @@ _FAR = 0.9
 
 
 def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
-    """The first screen, and after it the parts asked for.
+    """The first screen, and after it the requested parts.
 
     Args:
         plan: the plan; of one that buys nothing everything is shown.

@@ -36,7 +36,7 @@ def provisioned_share(gpu_cap: float, gpu_share: float) -> float:
 
 
 FARTHEST = 1e9
-"""So many times the GPUs of a table's last row a law is looked at."""
+"""Multiple of the GPUs of a table's last row up to which a law is used."""
 
 
 class ScaleLaw(NamedTuple):

@@ -330,7 +330,7 @@ def _set_limit(draft: Draft, edit: Edit) -> None:
     if isinstance(value, float):
         value = round(value) if row.file_unit in COUNTED_IN else value
     draft.set(path, 1.0 if value is None and group == "split" else value)
-    if name == "facility_power":  # what the feeds leave is the same limit
+    if name == "facility_power":  # the limit by the feeds is the same
         draft.set("site.feeds", None)
     if value is None and group == "stock" and sku in draft.inputs.prices:
         draft.set(f"prices.{sku}.stock", None)
