@@ -363,7 +363,7 @@ def _units(demand: float, each: float) -> float:
 
 
 def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
-    """Units by bandwidth; of a table the least from which on sizes are enough."""
+    """Units that a bandwidth demand requires; of a table the least from which on all suffice."""
     if not item.table or demand == 0:
         return _units(demand, nameplate(item, 1)[side] if demand else 0.0)
 

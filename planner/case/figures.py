@@ -373,7 +373,7 @@ def weights(
         capped = system.at_set_point(way)
         for part in (each for each in parts if not each.bought):
             less = part.addend(capped, rates) - part.addend(system, rates)
-            counted.append((less, units[way.standing]))
+            counted.append((less, units[way.count_name]))
     return [(each, count) for each, count in counted if each != 0.0]
 
 

@@ -172,7 +172,7 @@ class Program(Rows):
         chosen = {way.id for way in self.ways}
         for name, (system, way) in self.case.capped.items():
             place = self.count[system.place] if name in chosen else 0.0
-            self.count.set_counts({way.standing: place})
+            self.count.set_counts({way.count_name: place})
 
     def hot_spares(self) -> None:
         """u_k + hot <= x_k: a fixed number of idle systems of a type in use."""

@@ -2,17 +2,17 @@
 
 A box is a team that runs the job (GPU systems with their set points, parallelism, mode and k), a
 group of storage families, and a range of counts of each GPU system and storage item. More
-storage never does less work, and more of anything never takes less. So no purchase in a box is
-worth more than
+storage never does less work, and more of anything never takes less. So the goal of no purchase in a
+box exceeds
 
-    worth(work at the box's top corner, what its lowest corner takes)
+    goal(work at the top corner of the box, consumption of its lowest corner)
 
-for every worth that rises with work and falls with consumption. That is the whole proof: every
-lever must keep it, and a test draws points in boxes of problems with every lever.
+for every goal that rises with work and falls with consumption. That is the whole proof: every lever
+must keep it, and a test draws points in boxes of problems with every lever.
 
-Ranges are cut first. Each count can rise only as far as the room that the limits
-leave beside the lowest corner; the bandwidth, capacity and GPUs of the top corner are at most what
-the best item for each limit would give for that room.
+Ranges are cut first. Each count can rise only as far as the room that the limits leave beside the
+lowest corner; the bandwidth, capacity and GPUs of the top corner are at most those of the best item
+for each limit in that room.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Boxes(NamedTuple):
         team: the place of the team in `Teams.teams`.
         group: the place of the group of storage families.
         low, high: least and most units of each offer: GPU systems, then storage, a row each.
-        bound: upper bound of the worth of every purchase in it.
+        bound: upper bound of the goal of every purchase in it.
         owner: the scenario that it belongs to.
     """
 
@@ -108,7 +108,7 @@ class Boxes(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """Arguments of the worth of boxes or purchases: score of work with the GPUs in use for it,
+    """Arguments of the goal of boxes or purchases: score of work with the GPUs in use for it,
     consumption of each column, and supply of their storage."""
 
     score: Numbers

@@ -419,7 +419,7 @@ def _place(
         case,
         systems=tuple(replace(each, installed=0) for each in case.systems),
         storage=tuple(_steady(each) for each in case.storage if not each.table),
-        standing=(),
+        unusable=(),
         companions=Companions(),
         not_considered=(
             *case.not_considered,

@@ -48,7 +48,7 @@ class ShownStudy(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
+def render_page(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
     """The page as one HTML text without scripts.
 
     Args:

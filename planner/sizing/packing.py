@@ -68,7 +68,7 @@ class RackPrices(NamedTuple):
     times: tuple[float, ...]
 
     def bound_racks(self, counts: Sequence[float]) -> float:
-        """Worth of counts in racks: they take no fewer."""
+        """Lower bound of the racks that counts take."""
         return sum(price * count for price, count in zip(self.each, counts, strict=True))
 
 
@@ -108,7 +108,7 @@ class Packing:
         return self.known[counts]
 
     def price_counts(self, counts: Sequence[float]) -> RackPrices:
-        """The prices at which counts are worth most, or so near that it rounds the same."""
+        """Prices whose bound for counts is the highest, or rounds up to the same racks."""
         key = tuple(counts)
         if key not in self.priced:
             _make_room(self.priced)

@@ -510,7 +510,7 @@ def _check_units(case: Case, units: Mapping[str, int]) -> None:
             if not low <= count <= high:
                 known = f"the bandwidth of {item.id} is known for {low} to {high} units"
                 raise NothingRunsError(f"{known}, not {count}")
-    for offer in case.standing:
+    for offer in case.unusable:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
     for offer in case.offers():
