@@ -22,7 +22,7 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.loader import load
 from planner.loader.axes import Variable
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Swing, Tornado
