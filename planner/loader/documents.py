@@ -330,7 +330,7 @@ def _rates_in(data: Mapping[str, Any]) -> dict[str, Currency]:
     stated, rates = data.get("exchange"), dict[str, Currency]()
     for code, rate in stated.items() if isinstance(stated, dict) else ():
         with suppress(ValidationError):
-            rates[code] = ExchangeRate.model_validate(rate).of(code)
+            rates[code] = ExchangeRate.model_validate(rate).as_currency(code)
     return rates
 
 
