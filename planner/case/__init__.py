@@ -67,7 +67,7 @@ def resolve(inputs: Inputs) -> Case:
     problem = inputs.problem
     systems: list[System] = []
     storage: list[Storage] = []
-    standing: list[Offer] = []
+    unusable: list[Offer] = []
     left_out: list[tuple[str, str]] = []
     for item in sorted(inputs.items, key=lambda item: item.id):
         if item.category not in ("gpu_system", "storage"):
@@ -78,7 +78,7 @@ def resolve(inputs: Inputs) -> Case:
         elif reason is None:
             storage.append(_storage(item, inputs))
         else:
-            standing += _standing(item, inputs, reason)
+            unusable += _installed_unusable(item, inputs, reason)
             left_out.append((item.id, reason))
     several = next((system.id for system in systems if len(system.ways) > 1), None)
     if several is not None and problem.job.gpus.max_types != 1:
@@ -91,7 +91,7 @@ def resolve(inputs: Inputs) -> Case:
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
-        standing=tuple(standing),
+        unusable=tuple(unusable),
         families=_families(inputs, storage),
         job=_job(problem, systems),
         limits=problem_limits(problem),
@@ -129,7 +129,7 @@ def _error(inputs: Inputs, code: str, path: str, message: str, fix: str) -> Inpu
     return InputError(inputs.finding(code, path, message, fix))
 
 
-def _standing(item: Item, inputs: Inputs, reason: str) -> list[Offer]:
+def _installed_unusable(item: Item, inputs: Inputs, reason: str) -> list[Offer]:
     """Owned units of an excluded item: in place, and none may be added to them.
 
     Raises:

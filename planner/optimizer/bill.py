@@ -104,7 +104,7 @@ class Kernel:
         self.decided = len(names)
         names += [name for each in companions.quantities for name in _outputs(each)]
         names += [item.id for item in companions.items]
-        names += [way.standing for _, way in case.capped.values()]
+        names += [way.count_name for _, way in case.capped.values()]
         self.index = {name: place for place, name in enumerate(dict.fromkeys(names))}
         self.number = {item.id: number for number, item in enumerate(self.items)}
         self.quantities = [(each, self._placed(each.terms)) for each in companions.quantities]
@@ -209,7 +209,7 @@ class Kernel:
             for number, system, way in self._capped:
                 here = (ways == number).any(axis=0) if ways.ndim > 1 else ways == number
                 standing = np.where(here, counts[self.index[system.place]], 0.0)
-                counts[self.index[way.standing]] = standing
+                counts[self.index[way.count_name]] = standing
         return Bills(counts, self._purchased(counts, dependents.items), known)
 
     def _join_fabrics(self, counts: Numbers, ways: Places | None) -> None:
@@ -395,7 +395,7 @@ def _bill(case: Case, chosen: tuple[int, ...], places: tuple[int, ...]) -> Bill:
     return Bill(case, counts, dict(zip(names, purchased, strict=True)))
 
 
-# Storage: what a purchase gives.
+# Storage: bandwidth, capacity and endurance of a purchase.
 
 
 @dataclass(frozen=True)

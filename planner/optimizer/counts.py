@@ -76,7 +76,7 @@ def value_of(expression: Expression, values: Mapping[str, float]) -> float:
 
 
 class Counts:
-    """Units in place of everything in the bill, as expressions that are made when asked for.
+    """Units in place of everything in the bill, as expressions that are made when first read.
 
     Args:
         rows: where variables and rows go.

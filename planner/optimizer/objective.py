@@ -43,7 +43,7 @@ WRITTEN = "bought_write"
 TIES = ("capex_usd", "it_power_kw", "units", "names")
 """Tie-breaks of equally good plans, in this order."""
 MANY = 40
-"""So many products are solved as they are: a model of them is small, and known plans stay."""
+"""Up to this number of products none is left out: a model of them is small."""
 
 
 def name_weight(item_id: str) -> float:

@@ -45,7 +45,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
-        # What it runs on.
+        # GPU systems and storage.
         gpu_type=max(run.used, key=lambda key: (run.used[key], key)),
         gpu_types=tuple(sorted(run.used)),
         gpus_used=run.gpus,

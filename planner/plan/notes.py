@@ -257,7 +257,7 @@ def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
 def _dear_storage(plan: Plan, job: JobPlan) -> str | None:
     totals = plan.totals
     owned = any(line.installed for line in plan.lines if line.section == "Compute")
-    if totals is None or not totals.capex_usd or owned:  # what is owned is no part of capex
+    if totals is None or not totals.capex_usd or owned:  # owned units are no part of capex
         return None
     share = totals.capex_by_section_usd.get("Storage", 0.0) / totals.capex_usd
     if share <= MOST_STORAGE:

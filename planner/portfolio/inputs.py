@@ -26,7 +26,8 @@ from planner.case.model import Case, Companions
 from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
-from planner.loader import joined, read_document, validated
+from planner.loader import joined, read_document
+from planner.loader.documents import validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
 from planner.portfolio.schema import (
@@ -419,7 +420,7 @@ def _place(
         case,
         systems=tuple(replace(each, installed=0) for each in case.systems),
         storage=tuple(_steady(each) for each in case.storage),
-        standing=(),
+        unusable=(),
         companions=Companions(),
     )
     case = with_companions(free, _within_budget(portfolio, case, owned))
