@@ -432,7 +432,7 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]
 
 
 def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
-    """True if counts keep minimum orders, highest counts, size tables and the families allowed."""
+    """True if counts keep minimum orders, highest counts and the families allowed."""
     serving: dict[str, int] = {}
     for offer in case.offers():
         count, high = units.get(offer.id, 0), offer.high
@@ -444,8 +444,6 @@ def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
-            if offer.table and count > offer.table[-1].units:
-                return False
     if len(serving) > case.max_families:
         return False
     most = {family.id: family.max_units for family in case.families}

@@ -41,12 +41,11 @@ from planner.optimizer.bill import (
     endurance_tb_per_day,
     get_kernel,
     least_order,
-    nameplates,
     sum_storage,
     unmet_needs,
     worn_interval_s,
 )
-from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.objective import TCO, Columns
 from planner.optimizer.useful_work import PRICES, BestUse
 
 NOISE = 1e-9
@@ -210,7 +209,7 @@ class Space:
         items, families = self.case.storage, self.families
         gives = []
         for item in items:
-            read, write = most_each(item)
+            read, write = item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
             endured = min(endurance_tb_per_day(item), ENDLESS)
             bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
             burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
@@ -312,15 +311,7 @@ class Space:
         split = len(columns.figures)
         found[:split] = self.kernel.sums(bills, columns.figures)
         found[split:] = columns.weights.T @ counts
-        if not least and WRITTEN in columns.counted:
-            found[columns.place(WRITTEN)] = self._written(counts[self.first_store :])
         return found / columns.scale[:, None], bills
-
-    def _written(self, stores: Counts) -> Numbers:
-        written = np.zeros(stores.shape[1])
-        for item, units in zip(self.case.storage, stores, strict=True):
-            written += nameplates(item, units.astype(float))[1] * (units > 0)
-        return np.asarray(self.case.delivered_write_share * written)
 
     def rounding_consumption(self, bills: Bills, counts: Counts) -> Numbers:
         """Consumption of purchases by rounding up alone: more may take less than each by

@@ -502,14 +502,7 @@ def _operation(case: Case, draft: Draft) -> Run:
 
 
 def _check_units(case: Case, units: Mapping[str, int]) -> None:
-    """Raise where a count cannot be: outside known sizes, without a price, of no use."""
-    for item in case.storage:
-        count = units[item.id]
-        if count and item.table:
-            low, high = item.table[0].units, item.table[-1].units
-            if not low <= count <= high:
-                known = f"the bandwidth of {item.id} is known for {low} to {high} units"
-                raise NothingRunsError(f"{known}, not {count}")
+    """Raise where a count cannot be: without a price, of no use."""
     for offer in case.unusable:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
