@@ -39,7 +39,7 @@ from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.files import remove, write_all
 from planner.inputs import inputs_to_text
 from planner.loader.prices import today
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -111,7 +111,7 @@ def solve(
     request = request_of(problem, solver=solver, **solving)
     options = request.running(save_model=save_model)
     plan = api.solve_with(request.inputs, options, read_back=not request.models)
-    return carrying(plan, inputs_to_text(request.inputs))
+    return attach_inputs(plan, inputs_to_text(request.inputs))
 
 
 def solve_portfolio(

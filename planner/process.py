@@ -14,7 +14,7 @@ import typer
 
 from planner import files, removed
 from planner.errors import PlannerError, StoppedError
-from planner.report.words import listed
+from planner.report.words import join_words
 from planner.terminal import catch_interrupts, discard, follow, interrupt_handled, say
 
 
@@ -69,7 +69,7 @@ def run(application: Callable[..., Any]) -> int:
 
 def list_files(paths: Sequence[Path]) -> str:
     """File names as a sentence lists them; nothing in them steers the terminal."""
-    return listed(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
+    return join_words(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
 
 
 def _report_interruption() -> int:

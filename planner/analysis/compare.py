@@ -27,7 +27,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.paths import job_path
@@ -267,7 +267,7 @@ _SITE = (
 )
 _JOB = (
     "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
-    "checkpoints_held other_data_tb hot_spare_systems tolerate_down"
+    "checkpoints_held other_data_tb tolerate_down"
 )
 _LIMITS = {"facility_power": "facility_power_kw", "it_power": "it_power_kw", "racks": "racks"}
 _WORDS = {

@@ -11,18 +11,18 @@ from planner.case.companions import derive_companions
 from planner.case.fabrics import fabric_keys, no_compute_fabric, no_port_group
 from planner.case.figures import (
     bill_item,
-    cap,
+    catalog_figure,
     it_power_kw,
     least_stated,
+    max_units,
     needs_power,
     rack_units,
     rack_use,
-    stated,
 )
-from planner.case.items import FamilyOffer, Offer, SizeRow, Storage, System
+from planner.case.items import FamilyOffer, Offer, Storage, System
 from planner.case.job import IntervalRule, Job, Levels, Mode, Repair, Way
 from planner.case.model import HELD, Case, Companions, Limits, Policy, Rates, Split
-from planner.case.ways import choices_on, no_spread, scale_law, ways_of, why_no_choice
+from planner.case.ways import list_choices, list_ways, scale_law, why_no_choice, why_no_spread
 from planner.currency import discounted_years
 from planner.errors import InputError
 from planner.figures import FIGURES, STATED
@@ -46,12 +46,12 @@ __all__ = [
     "Storage",
     "System",
     "Way",
-    "limit_at",
-    "limits_of",
+    "limit_after_change",
     "missing_figure",
     "missing_price_or_figure",
+    "problem_limits",
     "resolve",
-    "unwanted",
+    "unwanted_reason",
     "why_excluded",
     "why_not_wanted",
     "with_companions",
@@ -67,7 +67,7 @@ def resolve(inputs: Inputs) -> Case:
     problem = inputs.problem
     systems: list[System] = []
     storage: list[Storage] = []
-    standing: list[Offer] = []
+    unusable: list[Offer] = []
     left_out: list[tuple[str, str]] = []
     for item in sorted(inputs.items, key=lambda item: item.id):
         if item.category not in ("gpu_system", "storage"):
@@ -78,7 +78,7 @@ def resolve(inputs: Inputs) -> Case:
         elif reason is None:
             storage.append(_storage(item, inputs))
         else:
-            standing += _standing(item, inputs, reason)
+            unusable += _installed_unusable(item, inputs, reason)
             left_out.append((item.id, reason))
     several = next((system.id for system in systems if len(system.ways) > 1), None)
     if several is not None and problem.job.gpus.max_types != 1:
@@ -91,10 +91,10 @@ def resolve(inputs: Inputs) -> Case:
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
-        standing=tuple(standing),
+        unusable=tuple(unusable),
         families=_families(inputs, storage),
         job=_job(problem, systems),
-        limits=limits_of(problem),
+        limits=problem_limits(problem),
         objective=problem.objective.name,
         delivered_read_share=problem.storage.delivered_fraction.read,
         delivered_write_share=problem.storage.delivered_fraction.write,
@@ -121,7 +121,7 @@ def resolve(inputs: Inputs) -> Case:
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
     """A case with its companions, whose fabrics are only as large as its limits allow."""
-    tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
+    tops = {offer.id: max(max_units(case, offer), offer.low) for offer in case.offers()}
     return replace(case, companions=derive_companions(inputs, case, tops))
 
 
@@ -129,7 +129,7 @@ def _error(inputs: Inputs, code: str, path: str, message: str, fix: str) -> Inpu
     return InputError(inputs.finding(code, path, message, fix))
 
 
-def _standing(item: Item, inputs: Inputs, reason: str) -> list[Offer]:
+def _installed_unusable(item: Item, inputs: Inputs, reason: str) -> list[Offer]:
     """Owned units of an excluded item: in place, and none may be added to them.
 
     Raises:
@@ -179,7 +179,7 @@ def _system(item: Item, inputs: Inputs) -> System:
     return System(
         **_offer(item, inputs),
         gpus=gpus,
-        ways=ways_of(item, inputs),
+        ways=list_ways(item, inputs),
         client_write_gb_per_s=limit.write or (client.write.value if client.write else assumed),
         client_read_gb_per_s=limit.read or (client.read.value if client.read else assumed),
     )
@@ -221,13 +221,11 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         offer = _offer(item, inputs)
         return Storage(**offer, bulk_tb=usable, bulk_nameplate_read_gb_per_s=read)
     assert item.family is not None
-    rows = item.sizes.rows if item.sizes else ()
-    sustained = max((row.write / row.units for row in rows), default=write)
     burst = buffer_gb = 0.0
     if provides.burst_write is not None and provides.burst_window is not None:
         burst = provides.burst_write.value
-        burst = burst if burst > sustained else 0.0
-        buffer_gb = max(0.0, burst - sustained) * provides.burst_window.value
+        burst = burst if burst > write else 0.0
+        buffer_gb = max(0.0, burst - write) * provides.burst_window.value
     return Storage(
         **_offer(item, inputs),
         family=item.family,
@@ -237,7 +235,6 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
-        table=tuple(SizeRow(row.units, row.read, row.write) for row in rows),
         burst_nameplate_gb_per_s=burst,
         buffer_gb=buffer_gb,
     )
@@ -259,7 +256,7 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
     )
 
 
-def limits_of(problem: Problem) -> Limits:
+def problem_limits(problem: Problem) -> Limits:
     """Limits of a problem."""
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
@@ -267,8 +264,8 @@ def limits_of(problem: Problem) -> Limits:
     return Limits(given | own | dict.fromkeys(HELD))
 
 
-def limit_at(problem: Problem, path: str, value: float) -> float:
-    """The limit on a supply once a path of the problem has a value, as `limits_of` after it."""
+def limit_after_change(problem: Problem, path: str, value: float) -> float:
+    """A limit on a supply, in the unit of `Limits`, after a path of the problem gets a value."""
     facility_kw = problem.site.left_at_meter_kw(value) if path == "site.facility_power" else None
     return value if facility_kw is None else facility_kw
 
@@ -331,7 +328,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> Job:
         restart_s=job.restart_s,
         gpus_min=max(min((o.replica_gpus for o in job.options), default=1), job.gpus.min or 1),
         gpus_max=job.gpus.max,
-        hot_spares=job.gpus.hot_spares,
         whole_replicas=job.whole_replicas,
         max_types=job.gpus.max_types,
         ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,
@@ -394,17 +390,17 @@ def why_excluded(item: Item, inputs: Inputs) -> str | None:
 
 def missing_price_or_figure(item: Item, inputs: Inputs) -> str | None:
     """The missing price or figure that keeps an item out which the problem wants."""
-    if unwanted(item, inputs.problem) is not None:
+    if unwanted_reason(item, inputs.problem) is not None:
         return None
     return _no_price(item, inputs) or missing_figure(item, inputs)
 
 
 def why_not_wanted(item: Item, problem: Problem) -> str | None:
     """Why the problem does not want an item, None where it does."""
-    return (unwanted(item, problem) or (None, None))[0]
+    return (unwanted_reason(item, problem) or (None, None))[0]
 
 
-def unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+def unwanted_reason(item: Item, problem: Problem) -> tuple[str, str] | None:
     """Reason why an item is not wanted, and the change that lets it in; None where it is."""
     consider, rule = problem.consider, problem.items.get(item.id, NOTHING_ASKED)
     if rule.exclude:
@@ -440,7 +436,7 @@ def missing_figure(item: Item, inputs: Inputs) -> str | None:
     if item.category == "gpu_system":
         missing += _missing_gpu(item, inputs)
     if item.category == "storage":
-        sides = () if item.sizes is not None else ("read",) if item.is_bulk else ("read", "write")
+        sides = ("read",) if item.is_bulk else ("read", "write")
         missing += [name for name in sides if getattr(item.provides, name) is None]
         if item.provides.usable is None:
             missing.append(FIGURES["usable_tb"].label)
@@ -472,7 +468,7 @@ def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
     if racked:
         required.add("rack_units")
     rows = (row for name, row in STATED.items() if name in required)
-    return missing + [row.figure.label for row in rows if stated(item, inputs, row) is None]
+    return missing + [row.figure.label for row in rows if catalog_figure(item, inputs, row) is None]
 
 
 def _no_room(item: Item, inputs: Inputs) -> str | None:
@@ -491,10 +487,10 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
 def _no_way(item: Item, inputs: Inputs) -> str | None:
     """Why the job cannot run on a type in any parallelism and precision."""
     job = inputs.problem.job
-    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
+    reasons = [why_no_spread(item, job.spread(option)) for option in job.options or (None,)]
     if None not in reasons:
         return reasons[0]
-    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
+    if item.category != "gpu_system" or item.provides.gpus is None or list_choices(item, inputs):
         return None
     return "no precision and spread of a replica that fit into its memory have a known rate"
 

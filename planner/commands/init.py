@@ -153,7 +153,7 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
     target = _free(folder / f"{stem}.yaml", force)
     fields = _fields(values)
     everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
-    inputs = from_data(everything, path=target)
+    inputs = from_data(everything, folder=target.parent)
     offers = _offers(inputs, values.get("vendors", ""))
     systems = [item for item in offers if item.category == "gpu_system"]
     # The MFU of types without a published rate, from those with one.

@@ -18,7 +18,7 @@ from planner.case.figures import discount, support_factor, support_usd_per_year,
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.optimizer import Certificate
-from planner.optimizer.bill import Counts, Flags, bill, least_order, stored, unmet_needs
+from planner.optimizer.bill import Counts, Flags, bill, least_order, sum_storage, unmet_needs
 from planner.optimizer.objective import measure, natural, work_paid
 from planner.optimizer.operate import (
     Run,
@@ -40,7 +40,7 @@ WITHIN = 0.005
 CENT, SPAN_USD = 0.01, 1e6
 
 
-def with_options(
+def add_storage_options(
     inputs: Inputs,
     case: Case,
     answer: Certificate,
@@ -244,7 +244,7 @@ def _mixed_bases(inputs: Inputs, options: Iterable[StorageOption]) -> Iterator[s
     for side in ("write", "read"):
         models: dict[str, list[str]] = {}
         for item in (inputs.item(each.sku) for option in options for each in option.items):
-            figure = item.sizes or getattr(item.provides, side)
+            figure = getattr(item.provides, side)
             basis = "nameplate" if figure is None else str(figure.basis or "nameplate")
             if basis == "measured" and figure is not None and figure.benchmark:
                 basis = f"measured ({figure.benchmark})"
@@ -359,7 +359,8 @@ class OtherStorage:
     def _fewest(self, items: Sequence[Storage], like: Run) -> Counts:
         """The fewest units of each item that serve the job, whatever they take; 0: none."""
         few = np.array([max(least_order(item), item.low) for item in items], dtype=np.int64)
-        many = np.array([_most_units(item) for item in items], dtype=np.int64)
+        most = [min(item.high or MOST_UNITS, MOST_UNITS) for item in items]
+        many = np.array(most, dtype=np.int64)
         found = np.zeros(len(items), dtype=np.int64)
         open_ = np.flatnonzero(few <= many)
         open_ = open_[self._serves([items[n] for n in open_.tolist()], many[open_], like)]
@@ -379,7 +380,7 @@ class OtherStorage:
         storage = columns[len(case.systems) :]
         for place, item in enumerate(items):
             storage[rows[item.id], place] = max(int(counts[place]), item.low)
-        stores = stored(case, storage)
+        stores = sum_storage(case, storage)
         goodput = goodput_with(case, like, stores)
         fine: Flags = goodput > 0.0
         for _, unmet in unmet_needs(case, columns, stores):
@@ -412,8 +413,3 @@ class OtherStorage:
         return (
             run if meets_floors(case, run) and self.shortfall(run) <= self.within + 1e-9 else None
         )
-
-
-def _most_units(item: Storage) -> int:
-    most = min(item.high or MOST_UNITS, MOST_UNITS)
-    return min(most, item.table[-1].units) if item.table else most

@@ -29,7 +29,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import PRICES, Audience, currency_of, for_audience, in_currency
-from planner.report.exports import CABLE_COLUMNS, cable_cells, packed, unpacked
+from planner.report.exports import CABLE_COLUMNS, cable_cells, pack_text, unpack_text
 from planner.report.plan import idle_texts
 from planner.report.words import MW_FROM_KW, NETWORKS, product, proof
 from planner.schema import Prices
@@ -80,11 +80,11 @@ def write(
         stream: where the bytes go, open for writing.
         audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
         prices: which prices it shows, by default those of the audience.
-        inputs: the text of the plan's inputs; the internal edition carries it, or what the plan
-            holds.
+        inputs: the text of the plan's inputs; the internal edition carries it, or the plan's
+            own.
         more: further sheets of the internal edition.
         typed: values of cells that were edited, by their place, to compute with.
-        keep: whether the cells returned hold what was written.
+        keep: whether the cells returned keep their content.
 
     Raises:
         ValueError: the plan holds more than one job.
@@ -421,23 +421,23 @@ def _carry(sheet: Sheet, text: str) -> None:
 def pack(plan: Plan, inputs: bytes | None, created: datetime) -> str:
     """A plan with its inputs, or a text of them, and the date of its workbook, as `unpack` reads
     them."""
-    held = plan.inputs if inputs is None else packed(inputs)
+    held = plan.inputs if inputs is None else pack_text(inputs)
     whole = plan.model_copy(update={"inputs": held, "checksums": None})
-    return packed(f"{created.isoformat()}\n{whole.model_dump_json()}".encode())
+    return pack_text(f"{created.isoformat()}\n{whole.model_dump_json()}".encode())
 
 
 def unpack(text: str) -> tuple[Plan, str, datetime]:
     """The plan in a workbook, its inputs and its date; raises ValueError where it was changed."""
-    created, _, data = (unpacked(text) or "").partition("\n")
+    created, _, data = (unpack_text(text) or "").partition("\n")
     plan = Plan.model_validate_json(data)
-    inputs = unpacked(plan.inputs or "")
+    inputs = unpack_text(plan.inputs or "")
     if inputs is None:
         raise ValueError("no inputs")
     return plan.model_copy(update={"inputs": None}), inputs, datetime.fromisoformat(created)
 
 
 def write_racks(book: Book, plan: Plan) -> None:
-    """Write the sheet Racks & fabric: both stand as planned, as only a new plan can tell them."""
+    """Write the sheet Racks & fabric: both follow a new plan alone."""
     sheet = Sheet(book, RACKS, (30, 60, 10, 11, 11, 11, 12, 12, 18), landscape=True)
     under = "As planned: counts of switches, links and racks follow a new plan, not an edit here."
     sheet.head("Racks and fabric", under)

@@ -56,7 +56,7 @@ def test_a_power_cap_scales_what_follows_the_draw(monkeypatch: pytest.MonkeyPatc
     given: dict[str, Any] = dict.fromkeys((field.name for field in fields(System)), 10.0)
     system = System(**given | {"stated": {"heat_liquid_kw": 10.0, "weight_kg": 10.0}})
     half = Way(**dict.fromkeys((field.name for field in fields(Way)), 1) | {"power_share": 0.5})
-    capped = system.provisioned_for(half)
+    capped = system.at_set_point(half)
     changed = {name for name, value in vars(system).items() if getattr(capped, name) != value}
     assert changed == OF_THE_DRAW
     assert capped.stated == {"heat_liquid_kw": 5.0, "weight_kg": 10.0}
