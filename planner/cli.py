@@ -52,6 +52,7 @@ app = typer.Typer(
 quotes = typer.Typer(
     help="Read, request and compare vendors' quotes.", no_args_is_help=True, rich_markup_mode=None
 )
+app.add_typer(quotes, name="quote")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
@@ -591,9 +592,6 @@ def quote_bid(
     study = partial(library.bid, *files, settings=set_, scenario=scenario, vendor=vendor)
     study = partial(study, mapping=map_, date=date, currency=currency, rate=rate)
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
-
-
-app.add_typer(quotes, name="quote")
 
 
 def main() -> None:
