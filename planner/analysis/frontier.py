@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from planner.analysis.pool import all_results
-from planner.analysis.request import head_of
-from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, proof_of
+from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, head_of, proof_of
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.figures import needs_power

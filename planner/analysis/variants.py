@@ -21,8 +21,9 @@ from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
 from planner.case.resolve import limit_at
 from planner.case.ways import ways_in_plan
+from planner.currency import USD
 from planner.errors import InputError, PlannerError
-from planner.figures import OBJECTIVES, RATIOS
+from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.places import Cell, checked
@@ -53,6 +54,28 @@ TOGETHER = 16
 """Most small groups in one piece."""
 FOR_THE_PLAN = 0.5
 """Share of a time limit that finding the best plan may take."""
+
+
+# Records
+
+
+def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
+    """Fields of every record that describe its problem; ``gap_asked`` is a share."""
+    problem = inputs.problem
+    sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
+    return {
+        "problem": problem.name,
+        "problem_file": inputs.problem_file,
+        "scenario": inputs.scenario,
+        "overrides": inputs.overrides,
+        "input_sha256": inputs.sha256,
+        "currency": None if problem.shown_in == USD else problem.shown_in,
+        "objective": problem.objective.name,
+        "sense": problem.objective.sense,
+        "unit": objective_unit(problem.objective.name),
+        "gap_asked": gap_asked,
+        "products": {item.id: item.product for item in sold},
+    }
 
 
 # One changed problem

@@ -9,7 +9,6 @@ import pytest
 
 from planner import api
 from planner.analysis.compare import compare, read_sides, rule_rows, rules_table
-from planner.analysis.request import Request
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.report.exports import carrying
@@ -42,7 +41,7 @@ def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
 
 
 def compared(*paths: Path) -> Comparison:
-    return compare(read_sides(Request(paths), api.Options()))
+    return compare(read_sides(paths, api.Options()))
 
 
 def figure(found: Comparison, name: str) -> FigureRow:

@@ -13,7 +13,6 @@ import pytest
 from planner import shipped
 from planner.analysis import sweep
 from planner.analysis import variants as solving
-from planner.analysis.request import EACH_GAP
 from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
 from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
@@ -22,6 +21,7 @@ from planner.case import resolve
 from planner.case.resolve import limit_at, limits_of
 from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
+from planner.library import EACH_GAP
 from planner.limits import SUPPLIES
 from planner.loader import load
 from planner.optimizer.objective import natural
