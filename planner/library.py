@@ -223,7 +223,7 @@ def sweep(
     """
     from planner.analysis.sweep import Row, rows_of, sweep_table
     from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_variants
+    from planner.analysis.variants import solve_many
     from planner.schema.analysis import EXACT_GAP
 
     inputs, options, progress = _prepare(problem, EXACT_GAP, **solving)
@@ -242,7 +242,7 @@ def sweep(
         options = replace(options, gap=EACH_GAP)
     options, rows = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
     try:
-        solve_variants(chosen.bases, chosen, options, rows_of, rows, progress)
+        rows.update(solve_many(chosen.bases, chosen, options, rows_of, progress))
     except KeyboardInterrupt:
         if not rows:
             raise
