@@ -30,7 +30,7 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
 from planner.loader.prices import today
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -132,7 +132,7 @@ def solve(
     inputs, options, _ = _prepare(problem, timed=True, solver=solver, **solving)
     options, is_file = replace(options, save_model=save_model), isinstance(problem, _PATHS)
     plan = api.solve_with(inputs, options, read_back=is_file)
-    return carrying(plan, inputs_to_text(inputs))
+    return attach_inputs(plan, inputs_to_text(inputs))
 
 
 def solve_portfolio(
