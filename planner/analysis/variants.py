@@ -226,7 +226,7 @@ def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
         label = f"a compute fabric of {inputs.item(name).model}"
         yield label, f"{path}.switches", (name,), f"[{name}]"
     for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield f"{planes} planes of it", f"{path}.planes", planes, ""
+        yield f"a compute fabric of {planes} planes", f"{path}.planes", planes, ""
     ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
     for ratio in sorted(ratios):
         yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
