@@ -40,6 +40,7 @@ SETTINGS = {
     "items.public_note": _NOTE,
     "items.required": "use min: 1",
     "items.service.of": "leave it out: per hardware counts all hardware",
+    "items.sizes": "give provides.read and provides.write of a unit, the least of any size",
     "items.support_level": _LEVEL,
     "items.support_years": "use term.support_years, for all items",
     "items.trade": "leave it out; state it under facts, or in description",

@@ -450,14 +450,14 @@ def _title(record: Any) -> str:
 
 def _page_of(target: Target, records: Sequence[Any]) -> dict[Path, bytes]:
     """The page of a study by its path; of a sweep with sliders, and none if it is too large."""
-    from planner.report.page import report
+    from planner.report.page import render_page
     from planner.report.sweep import page
 
     first = records[0]
     path = target.file(f"{view_of(first).name}.html")
     if not isinstance(first, SweepTable):
         studies = [shown_study(record) for record in records]
-        return {path: report(_title(first), None, studies).encode()}
+        return {path: render_page(_title(first), None, studies).encode()}
     shown, beside = _shown(first, MOST_ROWS)
     try:
         return {path: page(shown, beside["rows"], first.start)}
@@ -569,10 +569,10 @@ def write_plan(
 
 def plan_page(plan: Plan, edition: Edition) -> bytes:
     """The page of a plan in an edition."""
-    from planner.report.page import report
+    from planner.report.page import render_page
 
     shown = for_audience(plan, edition.audience, edition.prices)
-    return report(shown.problem, shown, ()).encode()
+    return render_page(shown.problem, shown, ()).encode()
 
 
 def _cable_files(

@@ -113,7 +113,7 @@ def explain(
     plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
     if not plan.jobs:
         return Explanation(plan=plan)
-    prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
+    prober = Prober(inputs, options.for_search(FOR_THE_SEARCH), plan)
     base, worths = prober.base, dict[str, Any]()
     if base.run is None:
         prober.undecided.append("the worth of each limit")

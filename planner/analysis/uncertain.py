@@ -28,8 +28,7 @@ from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError
-from planner.loader.axes import factor, refuse_overlap
-from planner.loader.places import number_of
+from planner.loader.axes import factor, number_of, refuse_overlap
 from planner.optimizer import Question
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run

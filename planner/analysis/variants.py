@@ -25,7 +25,8 @@ from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
-from planner.loader.places import Cell, checked
+from planner.loader.axes import Cell
+from planner.loader.checks import checked
 from planner.optimizer import Certificate, optimise, relative_distance
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural

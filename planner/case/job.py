@@ -145,7 +145,7 @@ class Way:
     choice: str = ""
 
     @property
-    def standing(self) -> str:
+    def count_name(self) -> str:
         """Name of the count of systems provisioned at this set point."""
         return f"at.{self.id}"
 

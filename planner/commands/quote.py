@@ -30,7 +30,7 @@ from planner.quotes.products import (
 )
 from planner.report.blocks import Facts, Text
 from planner.report.exports import stem_of
-from planner.report.plan import of_limit
+from planner.report.plan import limit_text
 from planner.report.words import clean, duration, join_words, significant, years
 from planner.results import created_today
 from planner.schema.bill import Asked as Product
@@ -302,7 +302,7 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
     each += f" each, to storage about every {duration(job.to_storage_s)}"
     yield "Checkpoints", f"{each}; {waits}"
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
-    limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]
+    limits = [limit_text(limit) for limit in plan.limits if limit.name in of_site]
     if limits:
         yield "Limits", f"{join_words(limits)} for everything together"
     if site.rack is not None and site.racks is not None:

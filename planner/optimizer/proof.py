@@ -4,9 +4,9 @@
     stage 2   the cheapest bill that is as good as the problem asks (`indifference`, `prefer`)
 
 Useful work is bounded by tangents where it is concave in the operating point (form ``tangents``);
-elsewhere the program is asked for the plan's own operating point (form ``demands``) and proves the
+elsewhere the program requires the plan's own operating point (form ``demands``) and proves the
 bill that provides it. Where program and search disagree there is no plan: an error says which
-figure. A solver's bound that a known plan passes is asked for again, without presolve.
+figure. A solver's bound that a known plan passes is computed again, without presolve.
 
 `prove_again` leaves GPU types, way, mode and spares free: a proof independent of the search.
 """
@@ -59,11 +59,11 @@ NEAR = 1e-9
 """Slack of rows at a plan's own figures, against rounding."""
 ROUNDS = 60
 LARGE, RELAXED_ROUNDS = 1_000, 6
-"""Programs of more variables are solved in fractions first, so often."""
+"""Programs of more variables are solved in fractions first, at most this often."""
 AGREED = 3e-6
 """Share by which the values of program and search may differ."""
 WITHIN = 3e-7
-"""Share by which a bill is asked to be clearly as good as the search asks: one that the search
+"""Share by which a bill has to be better than the search requires: one that the search
 refused by a rounding is none that it missed."""
 _FAR = (0.5, 0.9, 1.1, 2.0)
 SPREAD = {"gpus": (0.9, 0.99, 1.01, 1.1), "write": _FAR, "read": _FAR, "endured": _FAR}
@@ -92,7 +92,7 @@ class Proof(NamedTuple):
 
 
 def _refuse(better: float, value: float, known: float, label: str, unit: str) -> None:
-    """Raise VerificationError where the program has a plan that is better by so much, clearly."""
+    """Raise VerificationError where the program has a plan that is clearly better."""
     if better > AGREED * max(abs(known), NEAR):
         text = f"{label}: the integer program says {value:,.9g} {unit}, the search {known:,.9g}"
         raise VerificationError((text,))
@@ -440,15 +440,15 @@ def points_around(program: Program, plans: Sequence[Point]) -> list[Point]:
 # A second proof, with GPU types, way, mode and spares free.
 #
 # The problem is divided into parts: a set of GPU types with a way each, a mode, how often local
-# checkpoints go on to storage, from so many to so many spares. A part buys the fewest spares of its
-# range and counts the most, so its program is a bound. Each is asked for a plan that is better than
+# checkpoints go on to storage, and a range of spares. A part buys the fewest spares of its
+# range and counts the most, so its program is a bound. Each is searched for a plan better than
 # the best one known, by more than a gap. A part that has none is closed; another is divided until
 # its range is a single number.
 
 BETTER = 2e-6
 """A plan has to be better by this share to count as better."""
 MOST_COUNTS = 4_000
-"""So many numbers of GPUs are worked out where useful work is not concave."""
+"""Numbers of GPUs that are computed where useful work is not concave."""
 MOST_TEAMS = 400
 """Sets of types and ways beyond which nothing is proven a second time."""
 SEEDS = tuple(itertools.product((0.25, 0.5, 0.9), (0.05, 0.3)))
@@ -509,7 +509,7 @@ def _search_part(
 ) -> tuple[bool, float | None]:
     """Whether a part has no plan that reaches a floor, and the value of one that does.
 
-    Fractions are asked for first: a part of several numbers of spares is divided at once where
+    The relaxation is solved first: a part of several numbers of spares is divided at once where
     those reach the floor.
     """
     low, high = UsefulWork(case, team).gpus_range

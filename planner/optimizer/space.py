@@ -1,18 +1,18 @@
 """Boxes of purchases, with the least consumption and the most work of a box.
 
 A box is a team that runs the job (GPU systems with their set points, parallelism, mode and k), a
-group of storage families, and from so many to so many of each GPU system and storage item. More
-storage never does less work, and more of anything never takes less. So no purchase in a box is
-worth more than
+group of storage families, and a range of counts of each GPU system and storage item. More
+storage never does less work, and more of anything never takes less. So the goal of no purchase in a
+box exceeds
 
-    worth(work at the box's top corner, what its lowest corner takes)
+    goal(work at the top corner of the box, consumption of its lowest corner)
 
-for every worth that rises with work and falls with consumption. That is the whole proof: every
-lever must keep it, and a test draws points in boxes of problems with every lever.
+for every goal that rises with work and falls with consumption. That is the whole proof: every lever
+must keep it, and a test draws points in boxes of problems with every lever.
 
-What a box may still hold is cut first. Each count can rise only as far as the room that the limits
-leave beside the lowest corner; the bandwidth, capacity and GPUs of the top corner are at most what
-the best item for each limit would give for that room.
+Ranges are cut first. Each count can rise only as far as the room that the limits leave beside the
+lowest corner; the bandwidth, capacity and GPUs of the top corner are at most those of the best item
+for each limit in that room.
 """
 
 from __future__ import annotations
@@ -41,21 +41,20 @@ from planner.optimizer.bill import (
     endurance_tb_per_day,
     get_kernel,
     least_order,
-    nameplates,
     sum_storage,
     unmet_needs,
     worn_interval_s,
 )
-from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.objective import TCO, Columns
 from planner.optimizer.useful_work import PRICES, BestUse
 
 NOISE = 1e-9
 MOST = 2**40
 """More units of anything are as good as any number."""
 MOST_GROUPS = 40
-"""So many groups of storage families are told apart; beyond these all are one."""
+"""Groups of storage families that are boxes of their own; beyond these all are one."""
 NEAR, MANY_SYSTEMS = 0.97, 1_000
-"""Of more GPU systems than these, counts that differ by less are not told apart before storage."""
+"""Of more GPU systems than these, counts that differ by less are split after storage."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = (
@@ -63,7 +62,7 @@ GOODS = (
     *("burst", "buffer"),
 )
 """What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; what
-it takes in bursts, and until buffers of so many GB are full."""
+it takes in bursts, until buffers of that many GB are full."""
 WRITE, BURST = (GOODS.index(name) for name in ("write", "burst"))
 
 
@@ -74,7 +73,7 @@ class Boxes(NamedTuple):
         team: the place of the team in `Teams.teams`.
         group: the place of the group of storage families.
         low, high: least and most units of each offer: GPU systems, then storage, a row each.
-        bound: upper bound of the worth of every purchase in it.
+        bound: upper bound of the goal of every purchase in it.
         owner: the scenario that it belongs to.
     """
 
@@ -108,7 +107,7 @@ class Boxes(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """Arguments of the worth of boxes or purchases: score of work with the GPUs in use for it,
+    """Arguments of the goal of boxes or purchases: score of work with the GPUs in use for it,
     consumption of each column, and supply of their storage."""
 
     score: Numbers
@@ -163,7 +162,7 @@ class Space:
 
     def _know_consumption(self) -> None:
         """Take down the least consumption of one more unit of each column, beside any others; and
-        of offers of which more may take less than so much each, of begun racks and packs, the
+        of offers of which more may take less than that much each, of begun racks and packs, the
         consumption of a unit bought and of a rack's place."""
         columns, kernel, split = self.columns, self.kernel, len(self.columns.figures)
         uses = [offer.rack_use for offer in self.offers]
@@ -210,7 +209,7 @@ class Space:
         items, families = self.case.storage, self.families
         gives = []
         for item in items:
-            read, write = most_each(item)
+            read, write = item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
             endured = min(endurance_tb_per_day(item), ENDLESS)
             bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
             burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
@@ -280,7 +279,7 @@ class Space:
         if team not in self.work.teams or not groups:
             return None
         place = self.work.teams.index(team)
-        for offer in self.offers:  # what the case allows and demands of each
+        for offer in self.offers:  # within the bounds of the case
             most = math.inf if offer.high is None else offer.high
             least = max(offer.low, 1 if offer.id in self.case.must_use else 0)
             if not least <= units.get(offer.id, 0) <= most:
@@ -312,19 +311,11 @@ class Space:
         split = len(columns.figures)
         found[:split] = self.kernel.sums(bills, columns.figures)
         found[split:] = columns.weights.T @ counts
-        if not least and WRITTEN in columns.counted:
-            found[columns.place(WRITTEN)] = self._written(counts[self.first_store :])
         return found / columns.scale[:, None], bills
 
-    def _written(self, stores: Counts) -> Numbers:
-        written = np.zeros(stores.shape[1])
-        for item, units in zip(self.case.storage, stores, strict=True):
-            written += nameplates(item, units.astype(float))[1] * (units > 0)
-        return np.asarray(self.case.delivered_write_share * written)
-
     def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
-        """Consumption of purchases by rounding up alone: more may take so much less than each by
-        itself does. What is owned and not in the cluster is in place already."""
+        """Consumption of purchases by rounding up alone: more may take less than each by
+        itself by that much. Owned units outside the cluster are in place already."""
         has = np.rint(bills.counts[self.rounding_places])
         share, owned, shelf = self.roundings
         need = has + np.ceil(share * has - ROUNDING) - owned

@@ -442,7 +442,7 @@ class Work:
 
         Of N in use x do the work on average. At least those of x fail as work sees, and a restart
         sees `MOST_SPARED` of these less at most. So no more is kept than by x without units out,
-        such restarts and what the N allow. The logarithm of that, and of the rate of x, is concave
+        such restarts and the limits of N. The logarithm of that, and of the rate of x, is concave
         in log x: where a few more would do more it is most at N; elsewhere there is no bound.
         """
         repair, gpus = self.case.job.repair, use.gpus.astype(float)

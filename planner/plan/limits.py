@@ -37,7 +37,7 @@ _DEGRADED = ("blocking", "overlap", "drain_fits", "restore_time")
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
 
-# Binding: one unit more of what is wanted, or one less of what is bought, breaks the limit.
+# Binding: one more of a GPU type in use, or one less of an item, breaks the limit.
 
 
 def binding_limits(case: Case, run: Run) -> frozenset[str]:

@@ -533,7 +533,7 @@ def attach_inputs(plan: Plan, inputs: bytes | None) -> Plan:
 class Written(NamedTuple):
     """A plan as a file holds it.
 
-    ``inputs`` is the text of what it was made from, None where the file carries none that can be
+    ``inputs`` is the text of its inputs, None where the file carries none that can be
     read. ``changed`` names the parts that are not as they were written.
     """
 

@@ -104,11 +104,11 @@ def duration(seconds: float) -> str:
 
 
 MW_FROM_KW = 10_000
-"""Power above so many kW is written in MW."""
+"""kW above which power is written in MW."""
 
 
 def ratio(amount: float) -> str:
-    """Money per useful work, which is small, with digits that tell plans apart."""
+    """Money per useful work, which is small, with the digits in which plans differ."""
     return f"{amount:.4g} {currency_of(amount).code}"
 
 

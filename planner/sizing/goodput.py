@@ -452,7 +452,7 @@ def longest_swap_per_mtti(hardware_share: float) -> float:
 
     Up to it the logarithm of the factor ``1 + hardware_share expm1(-swap / MTTI)`` of swaps on
     goodput is concave in the logarithm of the MTTI: where g (1 - p) <= 1, g the swap over the MTTI
-    and p the share of hardware in what is left.
+    and p the share of hardware in the rest.
     """
     low, high = 1.0, 700.0
     for _ in range(100):

@@ -532,7 +532,7 @@ def _opened(limit: LimitReport) -> Meaning | None:
 
 
 def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> V | None:
-    """The cell of a limit's value; None where it stands as planned."""
+    """The cell of a limit's value; None where it stays as planned."""
     row, name, job = known(limit.name), limit.name, found.job
     if row is None:
         return None

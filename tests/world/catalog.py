@@ -65,16 +65,9 @@ ITEMS: dict[str, dict[str, Any]] = {
         "model": "Shelf",
         "category": "storage",
         "family": "drum_fs",
-        "provides": figures(usable="300 TB"),
+        "provides": figures(read="40 GB/s", write="20 GB/s", usable="300 TB"),
         "consumes": figures(it_power="1.5 kW", rack_units="1 RU"),
-        "sizes": {
-            "source": "sheet",
-            "confidence": "high",
-            "rows": (
-                {"units": 4, "read": "160 GB/s", "write": "80 GB/s"},
-                {"units": 10, "read": "340 GB/s", "write": "150 GB/s"},
-            ),
-        },
+        "min_units": figure(4),
     },
     "bundle": {
         "vendor": "Ewer",
