@@ -13,7 +13,6 @@ purpose. A wrong input is an `InputError`, whose text is the line that the comma
 Each function has the options of its command, which calls it.
 """
 
-from planner.analysis.request import load
 from planner.errors import InputError, NoPlanError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.library import (
@@ -36,6 +35,7 @@ from planner.library import (
     write_workbook,
 )
 from planner.schema.plan import Plan
+from planner.sources import load
 from planner.version import __version__
 
 __all__ = [

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import typer
 
 from planner import library, shipped
-from planner.analysis.request import is_portfolio
 from planner.commands import portfolio
 from planner.commands.init import QUESTIONS, write_start
 from planner.errors import Finding, InputError
@@ -30,6 +29,7 @@ from planner.results import (
     words_of,
     write_plan,
 )
+from planner.sources import is_portfolio
 from planner.terminal import say, show_progress
 from planner.version import __version__
 

@@ -15,31 +15,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from datetime import datetime, time
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
-from planner.analysis.request import (
-    File,
-    PlanSource,
-    ProblemSource,
-    Settings,
-    as_texts,
-    check_files,
-    load,
-    one_of,
-    request_of,
-    seconds,
-    share,
-    stem_of,
-    whole,
-)
+from planner.api import Options
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.files import remove, write_all
 from planner.inputs import inputs_to_text
 from planner.loader.prices import today
-from planner.report.exports import attach_inputs
+from planner.report.exports import attach_inputs, stem_of
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -54,16 +41,37 @@ from planner.schema.analysis import (
 )
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
-from planner.schema.plan import Plan
+from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.schema.telemetry import Characterization
+from planner.sources import (
+    PATHS,
+    File,
+    PlanSource,
+    ProblemSource,
+    Settings,
+    Solver,
+    as_texts,
+    check_files,
+    load,
+    options_of,
+    plan_source,
+    prepare,
+    source_of,
+)
 from planner.terminal import Progress, ignore, interrupt_handled
+from planner.units import one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
     from planner.telemetry import CheckpointColumns
 
-Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
+PROBLEMS = (".yaml", ".yml")
+"""Suffixes of problem files."""
+EACH_GAP = 1e-3
+"""Gap of each of many scenarios."""
+EXACT_ROWS = 500
+"""Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 
 
 class Solving(TypedDict, total=False):
@@ -108,10 +116,10 @@ def solve(
         solver: solver of the integer program, the proof.
         save_model: file for the integer program, as MPS or LP.
     """
-    request = request_of(problem, solver=solver, **solving)
-    options = request.running(save_model=save_model)
-    plan = api.solve_with(request.inputs, options, read_back=not request.models)
-    return attach_inputs(plan, inputs_to_text(request.inputs))
+    inputs, options, _ = prepare(problem, timed=True, solver=solver, **solving)
+    options, is_file = replace(options, save_model=save_model), isinstance(problem, PATHS)
+    plan = api.solve_with(inputs, options, read_back=is_file)
+    return attach_inputs(plan, inputs_to_text(inputs))
 
 
 def solve_portfolio(
@@ -174,10 +182,8 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.analysis.verification import open_plan
     from planner.workbook import write
 
-    target, request = Path(path), request_of(plan)
-    opened = open_plan(request.path, request.models.get(request.path))
-    stream = io.BytesIO()
-    created = datetime.combine(today(), time())
+    target, opened, stream = Path(path), open_plan(plan_source(plan)), io.BytesIO()
+    created = datetime.combine(today(), datetime.min.time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())
     write_all({target: stream.getvalue()})
     return target
@@ -204,29 +210,32 @@ def sweep(
     """
     from planner.analysis.sweep import Row, rows_of, sweep_table
     from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_variants
+    from planner.analysis.variants import solve_many
+    from planner.schema.analysis import EXACT_GAP
 
-    request = request_of(problem, **solving)
-    if named and request.models:
+    inputs, options, progress = prepare(problem, EXACT_GAP, **solving)
+    if named and not isinstance(problem, PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     check_files(() if scenarios is None else (scenarios,))
     chosen = scenarios_of(
-        request.inputs,
+        inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
         named=None if named is None else tuple(n.strip() for n in named if n.strip() != "all"),
-        problem=request.path,
+        problem=Path(problem) if isinstance(problem, PATHS) else None,
     )
-    options, rows = request.rows(len(chosen)), dict[int, Row]()
+    if len(chosen) > EXACT_ROWS and solving.get("gap") is None:
+        options = replace(options, gap=EACH_GAP)
+    options, rows = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
     try:
-        solve_variants(chosen.bases, chosen, options, rows_of, rows, request.progress)
+        rows.update(solve_many(chosen.bases, chosen, options, rows_of, progress))
     except KeyboardInterrupt:
         if not rows:
             raise
         interrupt_handled()
-    base = api.solve_with(request.inputs, api.Options(gap=options.gap, explain=False))
-    record = sweep_table(request.inputs, chosen, options, rows, base)
+    base = api.solve_with(inputs, Options(gap=options.gap, explain=False))
+    record = sweep_table(inputs, chosen, options, rows, base)
     if record.rows < record.asked:
         done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
         raise StoppedError(done, record)
@@ -249,8 +258,8 @@ def frontier(
     from planner.analysis.frontier import AGAINST, study
 
     axis, most = one_of("--against", against, tuple(AGAINST)), whole("--points", points, 3)
-    request = request_of(problem, **solving)
-    return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
+    return study(inputs, options, axis, points=most, progress=progress)
 
 
 def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Solving]) -> Tornado:
@@ -261,8 +270,8 @@ def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Sol
     """
     from planner.analysis.tornado import study
 
-    request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    return study(request.inputs, texts, request.each(), progress=request.progress)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
+    return study(inputs, as_texts(vary, joined=True), options, progress=progress)
 
 
 def uncertain(
@@ -282,14 +291,17 @@ def uncertain(
         seed: of the draws.
         indices: Sobol indices of the inputs; more draws.
     """
-    from planner.analysis.uncertain import run
+    from planner.analysis.uncertain import study
 
-    return run(
-        request_of(problem, **solving),
-        dist=as_texts(vary),
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
+    return study(
+        inputs,
+        as_texts(vary),
+        options,
         samples=whole("--samples", samples, 2),
         seed=whole("--seed", seed, 0),
-        indices=indices,
+        sobol=indices,
+        progress=progress,
     )
 
 
@@ -306,31 +318,42 @@ def explain(
         why_not: items whose absence to explain exactly.
         keep: without a plan, limits that must not be relaxed.
     """
-    from planner.analysis.explain import run
+    from planner.analysis import explain as analysis
 
-    return run(
-        request_of(problem, **solving),
-        why_not=as_texts(why_not),
-        keep=as_texts(keep),
-    )
+    inputs, options, progress = prepare(problem, timed=True, **solving)
+    options = replace(options, keep=analysis.limits_kept(inputs, as_texts(keep)))
+    return analysis.explain(inputs, options, asked=as_texts(why_not), progress=progress)
 
 
-def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> Comparison:
+def compare(
+    *files: PlanSource | ProblemSource,
+    settings: Settings = None,
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    progress: Progress = ignore,
+) -> Comparison:
     """Plans side by side; the first is the baseline, problems are solved first.
 
     Args:
         files: plans, problems, workbooks.
     """
-    from planner.analysis.compare import run
+    from planner.analysis.compare import compare, read_sides
 
-    return run(request_of(*files, **solving))
+    options = options_of(DEFAULT_GAP, gap=gap, time_limit=time_limit)
+    sources = [source_of(each, settings, scenario) for each in files]
+    return compare(read_sides(sources, options, as_texts(settings), scenario))
 
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.analysis.compare import run_rules
+    from planner.analysis.compare import rules_table
 
-    return run_rules(request_of(problem, **solving))
+    if isinstance(problem, PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+        message = "--rules takes one problem file (.yaml)"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    inputs, options, progress = prepare(problem, **solving)
+    return rules_table(inputs, api.solve_with(inputs, options), options, progress)
 
 
 def alternatives(
@@ -346,9 +369,9 @@ def alternatives(
     """
     from planner.analysis.compare import alternatives as near
 
-    request, within = request_of(problem, **solving), share("--near", within)
-    options, progress = request.running(), request.progress
-    return near(request.inputs, options, within=within, progress=progress)
+    within = share("--near", within)
+    inputs, options, progress = prepare(problem, timed=True, **solving)
+    return near(inputs, options, within=within, progress=progress)
 
 
 def bid(
@@ -369,18 +392,24 @@ def bid(
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
-    from planner.analysis.bids import run
+    from planner.analysis.bids import evaluate
+    from planner.analysis.offers import read_bids
 
+    if isinstance(problem, PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+        fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
+        raise InputError(Finding("files", f"'{problem}' is no problem file", fix=fix))
     check_files(quotes)
-    return run(
-        request_of(problem, **solving),
-        quotes=tuple(map(Path, quotes)),
+    inputs, options, progress = prepare(problem, **solving)
+    read = read_bids(
+        tuple(map(Path, quotes)),
+        inputs,
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),
         currency=as_texts(currency),
         rate=as_texts(rate),
     )
+    return evaluate(inputs, options, read, progress=progress)
 
 
 def verify(
@@ -397,9 +426,10 @@ def verify(
         solve_again: prove the bound by the other solver; of a workbook, compare with the optimum
             under the edited inputs.
     """
-    from planner.analysis.verification import run
+    from planner.analysis.verification import verify
 
-    return run(request_of(plan, time_limit=time_limit), solve_again=solve_again)
+    limit_s = None if time_limit is None else seconds("--time-limit", time_limit)
+    return verify(plan_source(plan), solve_again=solve_again, time_limit_s=limit_s)
 
 
 def simulate(
@@ -427,20 +457,21 @@ def simulate(
         length: of each run.
         seed: of the runs.
     """
-    from planner.analysis.simulation import run
+    from planner.analysis.compare import read_sides
+    from planner.analysis.simulation import SimulationOptions, study
 
-    return run(
-        request_of(plan, progress=progress),
+    options = SimulationOptions(
         failures=failures,
         column=column,
         time_format=time_format,
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
-        intervals=True,
         replications=whole("--replications", replications, 2),
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
+    ((_, found),) = read_sides([source_of(plan)], Options(explain=False), least=1)
+    return study(found, options, progress)
 
 
 def characterize(
@@ -479,7 +510,7 @@ def characterize(
         [Path(each) for each in traces],
         ReadOptions(**reading, window_s=window_s),
         jobs=None if jobs is None else Path(jobs),
-        problem=None if problem is None else Path(problem),
+        inputs=None if problem is None else load(problem),
         job=job,
         gpus=gpus,
         nameplate=nameplate,

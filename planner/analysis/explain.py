@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from planner.analysis.request import Request
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
@@ -62,25 +61,19 @@ ENOUGH, BOUNDED = 1e-4, 1e-3
 LATE = "not computed, as it takes too long"
 
 
-def run(request: Request, *, why_not: Sequence[str], keep: Sequence[str]) -> Explanation:
-    """Explain the plan of a problem, or why there is none.
-
-    Args:
-        why_not: items whose absence to explain exactly.
-        keep: without a plan, limits that must stay.
+def limits_kept(inputs: Inputs, paths: Sequence[str]) -> tuple[str, ...]:
+    """Paths of limits that must stay where there is no plan.
 
     Raises:
-        InputError: the problem or an option is wrong.
+        InputError: a path is no limit.
     """
-    inputs = request.inputs
     known = sorted({lever.path for lever in levers(inputs)})
-    for path in keep:
+    for path in paths:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
             raise InputError(Finding("limit", message, "--keep", fix=fix))
-    options = request.running(keep=tuple(keep))
-    return explain(inputs, options, asked=why_not, progress=request.progress)
+    return tuple(paths)
 
 
 def explain(
@@ -184,7 +177,7 @@ class Prober:
 # Worth of a limit: the best plan with it a step looser or tighter
 
 _MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
-_PAUSES = (".stall", ".stall_overhead", ".restart")
+_PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swap")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 

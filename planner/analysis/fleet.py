@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from planner import api, units
-from planner.analysis.request import bandwidth, load, whole
 from planner.errors import Finding, InputError, suggest
 from planner.files import contents, regular
 from planner.inputs import Inputs
@@ -60,7 +59,7 @@ def run(
     options: ReadOptions,
     *,
     jobs: Path | None,
-    problem: Path | None,
+    inputs: Inputs | None,
     job: str | None,
     gpus: int | None,
     nameplate: str | None,
@@ -71,7 +70,7 @@ def run(
     Args:
         traces, options: the files, how to read them.
         jobs: table of jobs, for the study of a fleet.
-        problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
+        inputs: problem to calibrate; with ``jobs`` its catalogs have the storage.
         job, gpus, nameplate: of the calibration, as in ``planner.characterize``.
 
     Raises:
@@ -80,7 +79,6 @@ def run(
     for path in traces:
         _refuse_yaml(path)
     listed = None if jobs is None else read_jobs(jobs)
-    inputs = None if problem is None else load(problem)
     given = {"--job": job, "--gpus": gpus, "--nameplate": nameplate}
     if inputs is None and (idle := [option for option, value in given.items() if value]):
         message = f"{', '.join(idle)}: only to calibrate a problem, and none is given"
@@ -98,9 +96,9 @@ def run(
             study = add_storage(study, inputs, progress)
         record = record.model_copy(update={"study": study})
     elif inputs is not None and record.jobs:
-        count = None if gpus is None else whole("--gpus", gpus)
+        count = None if gpus is None else units.whole("--gpus", gpus)
         texts = filter(None, map(str.strip, (nameplate or "").split(",")))
-        rates = [bandwidth("--nameplate", each) for each in texts]
+        rates = [units.quantity("--nameplate", each, units.BANDWIDTH) for each in texts]
         chosen = _job_named(record.jobs, job)
         made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
         record = record.model_copy(update={"calibration": made})

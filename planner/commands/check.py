@@ -11,8 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner import shipped
-from planner.analysis.request import is_portfolio, one_of
+from planner import shipped, units
 from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
@@ -32,6 +31,7 @@ from planner.removed import COMMANDS
 from planner.report.words import count_noun, money
 from planner.schema import Model
 from planner.schema.catalog import Item
+from planner.sources import is_portfolio
 
 _MOST_SHOWN = 20
 
@@ -300,7 +300,7 @@ def json_schema(name: str) -> str:
         InputError: there is no such kind.
     """
     schemas = _schemas()
-    model = schemas[one_of("--schema", name, list(schemas))]
+    model = schemas[units.one_of("--schema", name, list(schemas))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name in ("problem", "portfolio"):

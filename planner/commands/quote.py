@@ -11,7 +11,6 @@ from typing import Any
 
 from planner import shipped
 from planner.analysis.offers import options_of
-from planner.analysis.request import load, stem_of
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
@@ -29,6 +28,7 @@ from planner.quotes.products import (
     yaml_text,
 )
 from planner.report.blocks import Facts, Text
+from planner.report.exports import stem_of
 from planner.report.plan import limit_text
 from planner.report.words import clean, duration, join_words, significant, years
 from planner.results import created_today
@@ -38,6 +38,7 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
+from planner.sources import load
 from planner.terminal import Progress, ignore
 from planner.workbook import write_request
 

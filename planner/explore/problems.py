@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
-from planner.analysis.request import is_portfolio
 from planner.analysis.tornado import labels
 from planner.case import Case, resolve
 from planner.errors import InputError
@@ -37,6 +36,7 @@ from planner.report.edition import in_currency
 from planner.report.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
+from planner.sources import is_portfolio
 from planner.verifier import verify
 from planner.workbook import write
 
