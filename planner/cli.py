@@ -346,7 +346,7 @@ _OF_MODES: dict[str, tuple[Mode, ...]] = {
     "vary": ("grid", "tornado", "uncertain"),
     "scenarios": ("grid",),
     **dict.fromkeys(("against", "points"), ("frontier",)),
-    **dict.fromkeys(("samples", "seed", "indices"), ("uncertain",)),
+    **dict.fromkeys(("samples", "seed"), ("uncertain",)),
 }
 """Modes of an option of sweep."""
 _WORKERS = (
@@ -375,7 +375,6 @@ def sweep(
     points: Annotated[int, _option("frontier: maximum number of points.")] = 50,
     samples: Annotated[int, _option("uncertain: number of draws.")] = 256,
     seed: Annotated[int, _option("uncertain: seed of the draws.")] = 1,
-    indices: Annotated[bool, _option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
     output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
@@ -406,7 +405,6 @@ def sweep(
         study = partial(library.tornado, problem, vary)
     elif mode == "uncertain":
         study = partial(library.uncertain, problem, vary, samples=samples, seed=seed)
-        study = partial(study, indices=indices)
     elif mode == "frontier":
         study = partial(_frontiers, problem, against or get_args(Against), points=points)
     else:

@@ -280,7 +280,6 @@ def uncertain(
     *,
     samples: int = 256,
     seed: int = 1,
-    indices: bool = False,
     **solving: Unpack[Solving],
 ) -> Uncertain:
     """The best plan and its figures under random draws of the inputs.
@@ -289,7 +288,6 @@ def uncertain(
         vary: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
         samples: number of draws.
         seed: of the draws.
-        indices: Sobol indices of the inputs; more draws.
     """
     from planner.analysis.uncertain import study
 
@@ -300,7 +298,6 @@ def uncertain(
         options,
         samples=whole("--samples", samples, 2),
         seed=whole("--seed", seed, 0),
-        sobol=indices,
         progress=progress,
     )
 
