@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
 
 from planner import api, shipped
 from planner.api import Options
-from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
+from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.files import write_all
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
@@ -46,7 +46,7 @@ from planner.schema.analysis import (
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.terminal import Progress, ignore, interrupt_handled
+from planner.terminal import Progress, ignore
 from planner.units import one_of, seconds, share, whole
 
 if TYPE_CHECKING:
@@ -221,17 +221,14 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.sweep import Row, rows_of, sweep_table
-    from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_many
-    from planner.schema.analysis import EXACT_GAP
+    from planner.analysis.sweep import read_scenarios, study
 
-    inputs, options, progress = _prepare(problem, EXACT_GAP, **solving)
+    inputs, options, progress = _prepare(problem, **solving)
     if named and not isinstance(problem, _PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     check_files(() if scenarios is None else (scenarios,))
-    chosen = scenarios_of(
+    chosen = read_scenarios(
         inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
@@ -240,19 +237,7 @@ def sweep(
     )
     if len(chosen) > EXACT_ROWS and solving.get("gap") is None:
         options = replace(options, gap=EACH_GAP)
-    options, rows = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
-    try:
-        rows.update(solve_many(chosen.bases, chosen, options, rows_of, progress))
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        interrupt_handled()
-    base = api.solve_with(inputs, Options(gap=options.gap, explain=False))
-    record = sweep_table(inputs, chosen, options, rows, base)
-    if record.rows < record.asked:
-        done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
-        raise StoppedError(done, record)
-    return record
+    return study(inputs, chosen, options, progress)
 
 
 def frontier(
@@ -547,20 +532,17 @@ def _source(
         InputError: the source is wrong, or a portfolio.
     """
     check_files((source,), Inputs, Plan, Mapping)
-    if isinstance(source, _PATHS):
-        require_single(source)
-        return Path(source)
-    if isinstance(source, Plan):
-        return source
+    if isinstance(source, (Plan, *_PATHS)):
+        return _plan_source(source)
     return load(source, settings=settings, scenario=scenario)
 
 
 def _plan_source(plan: PlanSource) -> Path | Plan:
-    """A plan in memory, or the path of a file."""
     check_files((plan,), Plan)
-    found = _source(plan)
-    assert not isinstance(found, Inputs)
-    return found
+    if isinstance(plan, Plan):
+        return plan
+    require_single(plan)
+    return Path(plan)
 
 
 def check_files(sources: Sequence[object], *kinds: type) -> None:
