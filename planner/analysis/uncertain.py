@@ -140,7 +140,7 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     """Note on scenarios without a plan."""
     texts = []
     if not plan.jobs:
-        texts.append(f"The problem as it stands has no plan: {plan.message}.")
+        texts.append(f"The unchanged problem has no plan: {plan.message}.")
     without = sum(answer.status not in PLANNED for answer in found)
     if without:
         texts.append(f"{without:,} of {len(found):,} scenarios have no plan and are left out.")

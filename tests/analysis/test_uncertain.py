@@ -181,7 +181,7 @@ def test_no_plan_as_it_stands(small: str) -> None:
     found = study(inputs, (work,), EXACT, plan=plan, samples=4)
     assert found.base is None
     assert found.message is not None
-    assert found.message.startswith("The problem as it stands has no plan: no plan meets every")
+    assert found.message.startswith("The unchanged problem has no plan: no plan meets every")
     assert found.candidates[0].name == "plan 1"
 
 
