@@ -80,7 +80,7 @@ class Options:
         now, going = time.monotonic(), self.started()
         return replace(going, deadline=now + share * (going.deadline - now))
 
-    def searching(self, share: float) -> Options:
+    def for_search(self, share: float) -> Options:
         """The same for a share of the time left, with time kept for bill, check and files."""
         going = self.started()
         left_s = going.deadline - time.monotonic()
@@ -117,7 +117,7 @@ def solve_with(
 
     options = options.started()
     case = without_dominated(resolve(inputs))
-    answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
+    answer = optimise(case, gap=options.gap, effort=options.for_search(search).effort)
     _refuse_free(inputs, case, answer.operation)
     proof = _proof(case, answer, options)
     message, infeasibility = None, None
