@@ -36,7 +36,7 @@ from planner.library import (
     write_workbook,
 )
 from planner.schema.plan import Plan
-from planner.version import __version__
+from planner.shipped import __version__
 
 __all__ = [
     "InputError",

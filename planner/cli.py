@@ -33,6 +33,7 @@ from planner.results import (
     write_files,
     write_plan,
 )
+from planner.shipped import __version__
 from planner.terminal import (
     catch_interrupts,
     discard,
@@ -41,7 +42,6 @@ from planner.terminal import (
     say,
     show_progress,
 )
-from planner.version import __version__
 
 _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.
