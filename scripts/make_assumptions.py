@@ -20,8 +20,8 @@ from planner.optimizer.search import Effort
 from planner.report.words import money
 from planner.schema.analysis import End, Swing, Tornado
 from planner.schema.plan import Assumption, Line
+from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "assumptions.md"
 EXAMPLE = "10MW"
