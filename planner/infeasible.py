@@ -100,11 +100,11 @@ def explain(
     try:
         clashes = _conflicts(oracle, everything, free) if not undecided else []
     except UndecidedError:
-        undecided.append("which limits cannot hold together")
+        undecided.append("the conflicting limits")
     try:
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
-        undecided.append("several limits together")
+        undecided.append("the least change of several limits")
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(tuple(map(_lever_name, each)) for each in clashes),

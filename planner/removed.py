@@ -47,6 +47,7 @@ SETTINGS = {
     "jobs.checkpoint.local.drain": "leave it out: a restart begins a drain to storage anew",
     "jobs.checkpoint.exports": _ARCHIVE,
     "jobs.checkpoint.milestones": _ARCHIVE,
+    "jobs.gpus.hot_spares": "use repair, such as {share: 78 %, time: 24 h, spares: 2}",
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",
     "jobs.repair.classes": "give share, the sum of the shares, and time, their weighted mean",

@@ -328,7 +328,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> Job:
         restart_s=job.restart_s,
         gpus_min=max(min((o.replica_gpus for o in job.options), default=1), job.gpus.min or 1),
         gpus_max=job.gpus.max,
-        hot_spares=job.gpus.hot_spares,
         whole_replicas=job.whole_replicas,
         max_types=job.gpus.max_types,
         ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,

@@ -11,8 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner import shipped
-from planner.analysis.request import one_of
+from planner import shipped, units
 from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
@@ -301,7 +300,7 @@ def json_schema(name: str) -> str:
         InputError: there is no such kind.
     """
     schemas = _schemas()
-    model = schemas[one_of("--schema", name, list(schemas))]
+    model = schemas[units.one_of("--schema", name, list(schemas))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name in ("problem", "portfolio"):

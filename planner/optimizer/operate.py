@@ -109,8 +109,7 @@ def operate(
         used: systems in use by type.
         ways: ids of the ways; a type without one runs in its first.
     """
-    hot = case.job.hot_spares
-    if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
+    if any(count > units.get(name, 0) for name, count in used.items()):
         return None
     single = _Single.build(case, mode, units, used, gpus, ways)
     if single is None:

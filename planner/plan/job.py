@@ -57,7 +57,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tensor_gpus=way.tensor_gpus,
         per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
-        hot_spare_systems=sum(job.hot_spares for count in run.used.values() if count),
         storage_family=families[0],
         storage_families=families,
         # Checkpoints and restores.

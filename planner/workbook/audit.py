@@ -496,8 +496,8 @@ def _operation(case: Case, draft: Draft) -> Run:
     except ValueError as error:  # a fabric larger than three tiers can be
         raise NothingRunsError(str(error)) from None
     if operation is None:
-        reason = "the job makes no progress: no storage bandwidth, stalls that fill the interval, "
-        raise NothingRunsError(f"{reason}or fewer hot spares than the problem asks for")
+        reason = "no storage bandwidth, or stalls that fill the interval"
+        raise NothingRunsError(f"the job makes no progress: {reason}")
     return operation
 
 

@@ -270,7 +270,7 @@ def problem(**changes: Any) -> dict[str, Any]:
                 "parameters": "70 B",
                 "restore": {"max_time": "5 min"},
                 "training": {"tokens": "2 T", "mfu": 0.4},
-                "gpus": {"hot_spares": 1},
+                "repair": {"share": 0.78, "time": "24 h", "spares": 1},
                 "dataset": "100 TB",
             },
         ),
