@@ -27,8 +27,8 @@ from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.exports import stem_of
+from planner.report.formats import clean, join_words
 from planner.report.screen import show
-from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,

@@ -17,7 +17,7 @@ from planner.case import resolve
 from planner.loader import load
 from planner.optimizer import optimise
 from planner.optimizer.search import Effort
-from planner.report.words import money
+from planner.report.formats import money
 from planner.schema.analysis import End, Swing, Tornado
 from planner.schema.plan import Assumption, Line
 from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
