@@ -33,7 +33,7 @@ from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import edition
-from planner.report.words import product, write_in
+from planner.report.formats import product, write_in
 from planner.schema.analysis import (
     Alternative,
     Alternatives,

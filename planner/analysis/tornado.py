@@ -21,8 +21,8 @@ from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import Status
+from planner.sizing.availability import FAILURES_PER_GPU_DAY
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.terminal import Progress, ignore
 
 BY = 0.2

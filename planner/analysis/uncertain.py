@@ -44,7 +44,7 @@ from planner.schema.analysis import (
 )
 from planner.schema.catalog import Confidence
 from planner.schema.plan import Plan, Status
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
+from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.terminal import Progress, ignore
 
 Figures = dict[str, float]
