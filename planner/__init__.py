@@ -35,8 +35,8 @@ from planner.library import (
     write_workbook,
 )
 from planner.schema.plan import Plan
+from planner.shipped import __version__
 from planner.sources import load
-from planner.version import __version__
 
 __all__ = [
     "InputError",

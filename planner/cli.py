@@ -29,9 +29,9 @@ from planner.results import (
     words_of,
     write_plan,
 )
+from planner.shipped import __version__
 from planner.sources import is_portfolio
 from planner.terminal import say, show_progress
-from planner.version import __version__
 
 _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.

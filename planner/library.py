@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
 from planner.api import Options
-from planner.errors import Finding, InputError, StoppedError, did_you_mean
+from planner.errors import Finding, InputError, did_you_mean
 from planner.files import remove, write_all
 from planner.inputs import inputs_to_text
 from planner.loader.prices import today
@@ -58,7 +58,7 @@ from planner.sources import (
     prepare,
     source_of,
 )
-from planner.terminal import Progress, ignore, interrupt_handled
+from planner.terminal import Progress, ignore
 from planner.units import one_of, seconds, share, whole
 
 if TYPE_CHECKING:
@@ -208,17 +208,14 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.sweep import Row, rows_of, sweep_table
-    from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_many
-    from planner.schema.analysis import EXACT_GAP
+    from planner.analysis.sweep import read_scenarios, study
 
-    inputs, options, progress = prepare(problem, EXACT_GAP, **solving)
+    inputs, options, progress = prepare(problem, **solving)
     if named and not isinstance(problem, PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     check_files(() if scenarios is None else (scenarios,))
-    chosen = scenarios_of(
+    chosen = read_scenarios(
         inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
@@ -227,19 +224,7 @@ def sweep(
     )
     if len(chosen) > EXACT_ROWS and solving.get("gap") is None:
         options = replace(options, gap=EACH_GAP)
-    options, rows = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
-    try:
-        rows.update(solve_many(chosen.bases, chosen, options, rows_of, progress))
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        interrupt_handled()
-    base = api.solve_with(inputs, Options(gap=options.gap, explain=False))
-    record = sweep_table(inputs, chosen, options, rows, base)
-    if record.rows < record.asked:
-        done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
-        raise StoppedError(done, record)
-    return record
+    return study(inputs, chosen, options, progress)
 
 
 def frontier(

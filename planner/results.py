@@ -28,8 +28,8 @@ from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.exports import stem_of
+from planner.report.formats import clean
 from planner.report.screen import show
-from planner.report.words import clean
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,

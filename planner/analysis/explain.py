@@ -178,7 +178,7 @@ class Prober:
 
 _MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
 _PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swap")
-"""Times that the job stands still: each second counts, so that none is without worth."""
+"""Downtimes of the job, of which each second counts."""
 
 
 def step_of(lever: Lever) -> float:
@@ -307,7 +307,7 @@ def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
         fix = did_you_mean(name, kinds) or "planner catalog lists every item"
         if name in inputs.by_id:
             message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
-            fix = "ask about a GPU system or a storage item"
+            fix = "name a GPU system or a storage item"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
@@ -323,7 +323,7 @@ def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
     case, run = prober.case, prober.run
     held = next((name for name in asked if run.units.get(name)), None)
     if held is not None:
-        message, fix = f"'{held}' is in the plan", "ask about an item that is not"
+        message, fix = f"'{held}' is in the plan", "name an item that is not"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
     rivals: list[tuple[Forced, Run | None]] = []
     for other in others(prober.inputs, case, run.units):
@@ -459,7 +459,7 @@ def break_even(prober: Prober, name: str) -> BreakEven:
     elif name not in inputs.prices or discount(inputs.item(name), inputs.discounts) >= 1.0:
         reason = "it has no price"
     elif inputs.problem.policy.prefer is not None:
-        reason = "the problem prefers vendors, which goes before money"
+        reason = "preferred vendors come before money"
     if reason:
         return BreakEven(outcome="not_computed", reason=reason)
     low = high = today = inputs.prices[name].list_usd

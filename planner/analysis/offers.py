@@ -111,7 +111,7 @@ def options_of(
     """
     usd, day = dict(known or {}), None if date is None else date_of(date)
     if not vendor.strip():
-        raise _wrong("--vendor is empty", "say who quotes")
+        raise _wrong("--vendor is empty", "give the name of the vendor")
     if date is not None and (day is None or day.isoformat() != date):
         raise _wrong(f"'{date}' is no date of --date", "write it as 2026-11-20")
     if currency is not None and not re.fullmatch(r"[A-Z]{3}", currency):
@@ -305,7 +305,7 @@ def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
     ]
     for one in unknown:
         name = one.description or one.part_number
-        needed = f", which has to tell {', '.join(one.figures)}" if one.figures else ""
+        needed = f", figures needed: {', '.join(one.figures)}" if one.figures else ""
         yield (
             f"a product is in no catalog of the problem: {name} ({one.cell}){needed}; name it "
             "in a mapping (--map), or add the catalog that planner quote import writes"

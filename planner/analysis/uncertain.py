@@ -44,7 +44,7 @@ from planner.schema.analysis import (
 )
 from planner.schema.catalog import Confidence
 from planner.schema.plan import Plan, Status
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
+from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.terminal import Progress, ignore
 
 Figures = dict[str, float]
@@ -140,7 +140,7 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     """Note on scenarios without a plan."""
     texts = []
     if not plan.jobs:
-        texts.append(f"The problem as it stands has no plan: {plan.message}.")
+        texts.append(f"The unchanged problem has no plan: {plan.message}.")
     without = sum(answer.status not in PLANNED for answer in found)
     if without:
         texts.append(f"{without:,} of {len(found):,} scenarios have no plan and are left out.")

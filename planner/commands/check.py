@@ -28,7 +28,7 @@ from planner.loader.catalogs import (
 from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
 from planner.removed import COMMANDS
-from planner.report.words import count_noun, money
+from planner.report.formats import count_noun, money
 from planner.schema import Model
 from planner.schema.catalog import Item
 from planner.sources import is_portfolio

@@ -28,7 +28,7 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
-    from planner.report.words import count_noun
+    from planner.report.formats import count_noun
 
     found = load(problem, tuple(settings), scenario)
     jobs = count_noun(len(found.portfolio.jobs), "job")

@@ -29,8 +29,8 @@ from planner.quotes.products import (
 )
 from planner.report.blocks import Facts, Text
 from planner.report.exports import stem_of
+from planner.report.formats import clean, duration, join_words, significant, years
 from planner.report.plan import limit_text
-from planner.report.words import clean, duration, join_words, significant, years
 from planner.results import created_today
 from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner.figures import FIGURES, capital
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     ROW_MIDDLE,
     Axis,

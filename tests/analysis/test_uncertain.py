@@ -19,12 +19,13 @@ from planner.analysis.variants import Answer, Scenario, answers
 from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.errors import InputError
-from planner.inputs import Change, Inputs, applied, value_at
+from planner.inputs import Change, Inputs, applied
 from planner.loader import load
 from planner.loader.axes import Variable
 from planner.loader.checks import checked
 from planner.optimizer import optimise
 from planner.optimizer.objective import natural
+from planner.paths import value_at
 from planner.schema.analysis import Swing, Tornado
 from planner.schema.job import FailureRate
 from planner.schema.plan import Plan
@@ -123,7 +124,7 @@ def turned_out(inputs: Inputs, seed: int) -> tuple[Change, ...]:
         Change("jobs.0.ingest_per_gpu", ingest, ""),
     ]
     for path in ("site.facility_power", "budget.capex", "jobs.0.restore.max_time"):
-        value = value_at(inputs, path)
+        value = value_at(inputs.problem, path)
         if value is not None:
             changes.append(Change(path, value * random.uniform(0.8, 1.2), ""))
     return tuple(changes)
@@ -181,7 +182,7 @@ def test_no_plan_as_it_stands(small: str) -> None:
     found = study(inputs, (work,), EXACT, plan=plan, samples=4)
     assert found.base is None
     assert found.message is not None
-    assert found.message.startswith("The problem as it stands has no plan: no plan meets every")
+    assert found.message.startswith("The unchanged problem has no plan: no plan meets every")
     assert found.candidates[0].name == "plan 1"
 
 
