@@ -109,7 +109,7 @@ Output = Annotated[Path, _output(True)]
 StudyOutput = Annotated[Path | None, _output("write no files")]
 _GAP = "Largest MIP gap to prove, as a share or in percent."
 _LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
-_ALSO = f"Write more: {', '.join(get_args(Also))}; html is a page that opens offline."
+_ALSO = f"Write more: {', '.join(get_args(Also))}."
 TimeLimit = Annotated[Text, _option(_LIMIT, metavar="TIME")]
 Rates = Annotated[Texts, _option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
 _FORMAT = "Format of times or dates: '%d/%m/%Y %H:%M'."
@@ -267,6 +267,7 @@ def solve(
         Path | None, _option("Write the integer program, *.mps or *.lp.", callback=_a_model)
     ] = None,
     also: Annotated[Texts, _option(_ALSO, metavar="NAMES")] = None,
+    html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
         _option("Readers of the files; partners see net prices and discounts."),
@@ -282,7 +283,7 @@ def solve(
     parts, more = words_of("--show", show, Part), words_of("--also", also, Also)
     target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
     study: Study = partial(library.solve, problem, save_model=save_model)
-    write: Writer = partial(write_plan, also=more, edition=EDITIONS[audience])
+    write: Writer = partial(write_plan, also=more, html=html, edition=EDITIONS[audience])
     if _portfolio(ctx, problem, "also", "save_model"):  # its page is always written
         study = partial(library.solve_portfolio, problem)
         write = portfolio.writer(audience)
