@@ -360,7 +360,7 @@ class _Check:
         if job.training.scale is None and len(job.training.precisions) == 1:
             precision = job.training.precisions[0]
             measured = measured_rate(item, job, precision) if job.training.model else None
-            peak = measured.rate_tflops if measured else peak_tflops(item, precision) or 0.0
+            peak = measured[0] if measured else peak_tflops(item, precision) or 0.0
             tflops = peak * (1.0 if measured else job.training.mfu or 0.0)
             first = job.options[0].factor if job.options else 1.0
             factor = next((o.factor for o in job.options if o.name in run.way), first)

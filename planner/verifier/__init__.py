@@ -20,9 +20,8 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.verifier.basis import DECIDED, Basis, Findings, Near
 from planner.verifier.basis import unit_faults as unit_faults
-from planner.verifier.bill import build_bill, check_lines, check_totals
+from planner.verifier.bill import build_bill, check_lines, check_racks, check_totals, fits
 from planner.verifier.fabric import choose_fabric, plug_of
-from planner.verifier.hall import check_racks, fits
 from planner.verifier.job import Run, check_job, choose_ways
 from planner.verifier.limits import Reached, check_limits, check_objective, given
 from planner.verifier.physics import measured_rate, peak_tflops
@@ -132,7 +131,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
     bill, run = build_bill(found, basis, cluster, plan), Run(basis, cluster, j)
     check_lines(found, basis, plan, bill)
     if drawn or plan.racks:
-        check_racks(found, basis, bill.standing, bill.companions, bill.room, plan)
+        check_racks(found, basis, plan, bill)
     check_job(found, run)
     check_totals(found, basis, plan, bill.room)
     check_limits(found, plan, bill, run)

@@ -369,9 +369,9 @@ def _work(run: Run) -> dict[str, Any]:
             factor = way.throughput * (option.factor if option else 1.0)
         tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
         if training.model is not None and way is not None:
-            row = measured_rate(item, job, precision)
-            mfu, at = row.rate_tflops / tflops if tflops and row else 1.0, row.gpus if row else None
-            tflops = (tflops or row.rate_tflops) if row else None
+            rate, at = measured_rate(item, job, precision) or (None, None)
+            mfu = rate / tflops if tflops and rate else 1.0
+            tflops = (tflops or rate) if rate else None
         scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
         paces.append((each, tflops, mfu, factor, scale))
