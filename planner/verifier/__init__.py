@@ -185,7 +185,7 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     searched = frozenset(plan.searched)
     for sku, item in basis.items.items():
         if item.category in DECIDED:
-            reason = excluded(basis, item, 0 if basis.rule(sku).in_place else 1)
+            reason = excluded(basis, item, 0 if basis.owned(sku) else 1)
             listed = left_out.get(sku)
             real = listed is not None and _unfit(basis, item, listed)
             right = listed is not None if reason else (sku in searched) != real

@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from pydantic import BaseModel
 
 from planner import shipped
@@ -21,8 +21,8 @@ from planner.loader.documents import parse
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.plan import Plan
-from planner.schema.prices import Price
-from planner.schema.problem import Network, Problem, Quantity
+from planner.schema.prices import Price, SupportShare
+from planner.schema.problem import Network, Problem, Pue, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -147,6 +147,21 @@ class Sale(NamedTuple):
         wanted = count - self.owned
         return 0 if wanted <= 0 else -(-max(wanted, self.min_order) // self.pack) * self.pack
 
+    def support_usd_per_year(self, net_usd: float) -> float:
+        """Support of one unit bought at a price."""
+        given = self.price.support_per_year if self.price else None
+        if isinstance(given, SupportShare):
+            return given.share * net_usd
+        return 0.0 if given is None else given.usd
+
+    @property
+    def lead_time_days(self) -> float | None:
+        """The upper end of the lead time, such as of ``8-12 weeks``."""
+        if self.price is None or self.price.lead_time is None:
+            return None
+        most, unit = self.price.lead_time.rpartition("-")[2].split()
+        return float(most) * (7 if unit == "weeks" else 365.25 / 12)
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -179,6 +194,11 @@ class Basis:
     def rule(self, sku: str) -> Quantity:
         """The problem's rule for the count of an item."""
         return self.problem.items.get(sku, Quantity())
+
+    def owned(self, sku: str) -> int:
+        """Units of an item that are installed and stay."""
+        rule = self.rule(sku)
+        return 0 if rule.retire else rule.installed
 
     def of_kind(self, counts: Mapping[str, int], category: str) -> dict[str, int]:
         """Counts of one category."""
@@ -229,8 +249,9 @@ class Basis:
 
     def pue(self, item: Item) -> float:
         """Facility power per IT power of a unit, by where its heat goes."""
-        liquid, site = self.liquid_share(item), self.problem.site
-        return liquid * site.pue_liquid + (1 - liquid) * site.pue_air
+        liquid, pue = self.liquid_share(item), self.problem.site.pue
+        by_air, by_liquid = (pue.air, pue.liquid) if isinstance(pue, Pue) else (pue, pue)
+        return liquid * by_liquid + (1 - liquid) * by_air
 
     # Bandwidth and endurance.
 
@@ -245,15 +266,12 @@ class Basis:
         if item.sizes is None:
             each = value(item.provides.read), value(item.provides.write)
             return (each[0] or 0.0) * count, (each[1] or 0.0) * count
-        first, last = item.sizes.rows[0], item.sizes.rows[-1]
-        if count < first.units:
-            return first.read * count / first.units, first.write * count / first.units
-        for low, high in pairwise(item.sizes.rows):
-            if low.units <= count < high.units:
-                part = (count - low.units) / (high.units - low.units)
-                read_gb = low.read + part * (high.read - low.read)
-                return read_gb, low.write + part * (high.write - low.write)
-        return (last.read, last.write) if count == last.units else (0.0, 0.0)
+        rows = np.array([(row.units, row.read, row.write) for row in item.sizes.rows]).T
+        if count > rows[0, -1]:
+            return 0.0, 0.0
+        read, write = (float(np.interp(count, rows[0], side)) for side in rows[1:])
+        part = min(1.0, count / float(rows[0, 0]))
+        return part * read, part * write
 
     def unit_endurance(self, sku: str) -> float | None:
         """Write endurance of one unit, TB per day: as stated, or by the flash in it."""
@@ -286,8 +304,9 @@ class Basis:
         if price is not None:
             net_usd, pack, least = price.list_usd * (1 - discount), price.pack, price.min_order
             start = price.support_included_years
-        share = self.problem.spare_share(item.id, item.category)
-        return Sale(price, discount, net_usd, asked.in_place, share, pack, least, start, end)
+        share = self.problem.spares.get(item.category, 0.0)
+        share = share if asked.spares is None else asked.spares
+        return Sale(price, discount, net_usd, self.owned(item.id), share, pack, least, start, end)
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""

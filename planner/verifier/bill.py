@@ -103,9 +103,9 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         ValueError: fabrics cannot be built.
     """
     problem, standing = basis.problem, dict(cluster)
-    for sku, rule in problem.items.items():
-        if sku in basis.items and basis.items[sku].category in DECIDED and rule.in_place:
-            standing[sku] = max(standing.get(sku, 0), rule.in_place)
+    for sku in problem.items.keys() & basis.items.keys():
+        if basis.items[sku].category in DECIDED and basis.owned(sku):
+            standing[sku] = max(standing.get(sku, 0), basis.owned(sku))
     own, fabrics = racks_of(basis, standing), Fabrics(found, basis, cluster, plan)
     for report in plan.fabrics:
         if report.network == "compute":
@@ -190,7 +190,7 @@ def _services(
         amount = amounts.get(service.per, sum(basis.of_kind(in_place, service.per).values()))
         if service.per == "hardware":
             hardware = {s: n for s, n in in_place.items() if basis.items[s].category not in SERVED}
-            bought = {s: max(0, n - basis.rule(s).in_place) for s, n in hardware.items()}
+            bought = {s: max(0, n - basis.owned(s)) for s, n in hardware.items()}
             spent_usd = sum(net_usd.get(each, 0.0) * n for each, n in bought.items())
             amount = math.ceil((spent_usd - HALF_A_CENT) / 100)
         counts[sku] = round_up(amount)
@@ -233,7 +233,7 @@ def space(basis: Basis, name: RackClassName) -> Load | None:
         return None
     own = getattr(site.rack_classes, name)
     weight_kg = own.weight_kg or site.rack.weight_kg
-    sides = own.height_ru or site.rack.height_ru, site.class_power_kw(own), weight_kg
+    sides = own.height_ru or site.rack.height_ru, own.power_kw or site.rack.power_kw, weight_kg
     return np.array([math.inf if side is None else side for side in sides])
 
 
@@ -274,10 +274,9 @@ def first_fit(kinds: Iterable[tuple[Load, int]], rack: Load) -> int:
 
 def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     """(Racks, units that they hold) of an item, None where a figure is not known."""
-    power_kw, site_rack, own = basis.rated_kw(item), basis.problem.site.rack, item.consumes.racks
+    power_kw, own = basis.rated_kw(item), item.consumes.racks
     if own is not None:
-        most_kw = None if site_rack is None else site_rack.whole_rack_limit_kw
-        kept = most_kw is None or (power_kw or 0.0) / own.value <= most_kw * (1 + RELATIVE)
+        kept = (power_kw or 0.0) / own.value <= _whole_rack_kw(basis) * (1 + RELATIVE)
         return own.value, int(kept)
     rack = space(basis, CLASSES.get(item.category, "network"))
     if rack is None:
@@ -291,6 +290,12 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
         return None
     weight_kg = sum((basis.of_unit(part, "weight_kg") or 0.0) * n for part, n in parts)
     return 1, int(held(rack * (1 + RELATIVE), np.array([height_ru, power_kw or 0.0, weight_kg])))
+
+
+def _whole_rack_kw(basis: Basis) -> float:
+    """Most that a product may draw that is a rack."""
+    rack = basis.problem.site.rack
+    return (rack and (rack.whole_rack_power_kw or rack.power_kw)) or math.inf
 
 
 def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
@@ -365,13 +370,13 @@ def _devices(basis: Basis, counts: Mapping[str, int], room: Room) -> Counter[str
 def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
     """Check height, draw and weight of a rack's devices against its limits, and their places."""
     name, items = f"racks.{group.first}", [basis.items[d.sku] for d in group.devices]
-    rack, site_rack, product = space(basis, group.rack_class), basis.problem.site.rack, None
+    rack, product = space(basis, group.rack_class), None
     loads = [load_of(basis, item) for item in items]
-    assert rack is not None and site_rack is not None
+    assert rack is not None
     if items[0].consumes.racks is not None:
         product = items[0].consumes.racks.value
-        most_kw = site_rack.whole_rack_limit_kw or math.inf
-        rack = np.array([loads[0][0] / product or group.height_ru, most_kw, math.inf])
+        height_ru = loads[0][0] / product or group.height_ru
+        rack = np.array([height_ru, _whole_rack_kw(basis), math.inf])
         loads = [np.array([rack[0], *(loads[0][1:] / product)])]
         found.require(len(items) == 1, f"{name}: devices that do not share a rack")
     _, power_kw, known_kg = (float(side) for side in np.sum(loads, axis=0))
@@ -458,9 +463,9 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
         "unit_list_usd": price.list_usd,
         "unit_net_usd": Near(sale.net_usd, 0.0 if item.is_percentage else cent),
         "extended_net_usd": net * bought,
-        "support_usd_per_year": Near(price.support_usd_per_year(net) * bought, bought * cent),
+        "support_usd_per_year": Near(sale.support_usd_per_year(net) * bought, bought * cent),
         "subscription_usd_per_year": None if rent is None else Near(rent, bought * cent),
-        "lead_time_days": price.lead_time_days,
+        "lead_time_days": sale.lead_time_days,
     }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.schema.catalog import Item
-from planner.schema.job import ASSUMED_AT_GPUS, Job
+from planner.schema.job import ASSUMED_AT_GPUS, Job, Parallelism
 from planner.verifier.basis import round_up, value
 
 DAY_S = 86_400.0
@@ -32,16 +32,33 @@ Values = Any
 # Replicas and rates.
 
 
+def replica_gpus(option: Parallelism) -> int:
+    """GPUs of a replica: in each pipeline stage whole tensor groups and whole sets of experts."""
+    dense = option.tensor * option.context
+    return option.pipeline * math.lcm(dense, _expert_gpus(option))
+
+
+def _expert_gpus(option: Parallelism) -> int:
+    """GPUs of a pipeline stage that its experts are spread over."""
+    known = option.experts > 1 or option.expert_parameters is not None
+    return option.experts * (option.expert_tensor or option.tensor) if known else 1
+
+
+def has_whole_replicas(job: Job) -> bool:
+    """True if only whole replicas run: of a replica that is stated, unless systems are asked."""
+    return job.parallelism is not None and job.gpus.whole != "systems"
+
+
 def tensor_gpus(job: Job) -> int:
     """GPUs that must be in one system: a tensor group, where only whole ones run."""
     option = job.parallelism
-    return option.tensor if option is not None and job.whole_replicas else 1
+    return option.tensor if option is not None and has_whole_replicas(job) else 1
 
 
 def whole_replica(job: Job) -> int:
     """GPUs of a replica where only whole ones run, else 1."""
     option = job.parallelism
-    return option.replica_gpus if option is not None and job.whole_replicas else 1
+    return replica_gpus(option) if option is not None and has_whole_replicas(job) else 1
 
 
 def gpus_of(item: Item) -> int:
@@ -60,7 +77,9 @@ def least_replicas(item: Item, job: Job) -> int | None:
     option, memory = job.parallelism, item.gpu.memory
     if option is None or option.memory is None or memory is None or job.parameters is None:
         return 1 if option is None else option.min_replicas
-    held, each = option.memory, option.parameters_per_gpu(job.parameters) / 1e9
+    held, expert = option.memory, option.expert_parameters or 0.0
+    each = (job.parameters - expert) / option.tensor + expert / _expert_gpus(option)
+    each = each / option.pipeline / 1e9
     room_gb = memory.value * held.usable - held.activations_gb - each * held.held
     if room_gb <= 0:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem
-from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
+from planner.verifier.job import failure_rate
 from planner.verifier.physics import usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.facility import design
@@ -160,15 +160,6 @@ def _in_range(gpus: int, problem: Problem) -> bool:
     return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
 
 
-def failures_per_gpu_day(item: Item, job: Job) -> float:
-    """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
-    given, own = job.failure_rate, item.gpu.failures_per_day
-    if given is None and own is not None:
-        return own.value
-    rate = DEFAULT_FAILURES if given is None else given
-    return FAILURES_PER_GPU_DAY[rate] if isinstance(rate, str) else rate
-
-
 def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:
     """Return what one system writes or reads, before the storage client's factor."""
     given: float | None = getattr(problem.storage.client_limit, direction)
@@ -203,7 +194,7 @@ def _describe(
     chosen: Sequence[Way],
 ) -> Compute | None:
     items = [systems[t].item for t in types]
-    rate = max(failures_per_gpu_day(item, problem.job) for item in items)
+    rate = failure_rate(problem.job, items)
     pairs = list(zip(systems, bought, strict=True))
     consumed = sum((system.consumed[n] for system, n in pairs), _nothing())
     for place, way in zip(types, chosen, strict=True):
