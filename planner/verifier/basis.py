@@ -391,10 +391,9 @@ def _compare(found: Findings, text: str, stated: float, path: str) -> None:
     """Compare a figure with its text, where that is a quantity in a unit that is read here."""
     path, match = path.removesuffix(".value"), QUANTITY.match(text)
     unit = ITEM_UNITS.get(path.partition(".")[2]) or ENDS.get(path.rpartition("_")[2])
-    if match is None or unit is None:
-        return
-    of_text = match[2] or ""
-    if of_text and of_text not in BASE:
+    of_text = (match and match[2]) or ""
+    unit = "1" if of_text in PLAIN else unit
+    if match is None or unit is None or (of_text and of_text not in BASE):
         return
     if of_text in PLAIN or (unit in BASE) == bool(of_text):
         own = float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.figures import BTU_PER_H_PER_KW
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, RackClassName, RackGroup
 from planner.verifier.basis import (
@@ -34,6 +33,7 @@ from planner.verifier.fabric import MANAGED, Fabrics, by_speed
 from planner.verifier.physics import gpus_of
 
 HOURS_PER_YEAR = 8760
+BTU_PER_H_PER_KW = 3412.14
 HALF_A_CENT = 0.005
 SERVED = ("software", "service")
 """Categories that are no hardware."""
