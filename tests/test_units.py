@@ -213,6 +213,20 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert (currency.bare(dinar), currency.bare(dinar, None)) == ("1,235", "1,234.568")
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "rate", "worth"),
+    [
+        (0, 4, 0.0, 4.0),
+        (0.5, 2.25, 0.1, 0.5 / 1.1 + 1 / 1.21 + 0.25 / 1.331),
+        (1, 3, 0.07, 1.07**-2 + 1.07**-3),
+        (2, 2, 0.1, 0.0),
+        (3, 1, 0.1, 0.0),
+    ],
+)
+def test_an_annuity_is_paid_in_arrears(start: float, end: float, rate: float, worth: float) -> None:
+    assert currency.discounted_years(start, end, rate) == pytest.approx(worth, rel=1e-14)
+
+
 def test_arithmetic_keeps_the_currency_of_an_amount() -> None:
     """A sum or a multiple that lost its currency would be shown as so many USD."""
     euro = Currency("EUR", 2.0)

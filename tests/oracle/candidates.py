@@ -139,7 +139,7 @@ def family_of(item: Item) -> str:
 
 
 def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candidate:
-    quantity = market.quantity(item)
+    quantity = market.basis.rule(item.id)
     ceiling = _ceiling(item, quantity, families)
     every = np.arange(int(min(ceiling, MOST_UNITS)) + 1)
     standing = facility.standing(item, market.basis)
