@@ -16,7 +16,7 @@ from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.catalog import Figure, PortGroup
-from planner.schema.job import FixedInterval, Job, Parallelism
+from planner.schema.job import Checkpoint, FixedInterval, Job, Parallelism
 from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate, Price
 from planner.schema.problem import Problem, Quantity, Rack, Site
@@ -359,7 +359,7 @@ SHARED: list[tuple[type, str, Any]] = [
     (Parallelism, "replica_gpus", 3), (Parallelism, "parameters_per_gpu", lambda *_: 1e15),
     (Job, "failure_rate", 1.0), (Job, "lost_share", 0.5), (Job, "restart_s", 1e6),
     (Price, "support_usd_per_year", lambda *_: 1e9), (Price, "lead_time_days", 1.0),
-    (PortGroup, "takes", lambda *_: False),
+    (PortGroup, "takes", lambda *_: False), (Checkpoint, "known_stall_s", 1e3),
 ]  # fmt: skip
 
 

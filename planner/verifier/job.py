@@ -290,10 +290,10 @@ def _times(run: Run) -> dict[str, Any]:
     """Stall, drain and restore of a checkpoint."""
     j, f, saved, sync = run.j, run.f, run.job.checkpoint, run.j.mode == "sync"
     write_s = f.checkpoint_gb / f.delivered_write_gb_per_s
-    stall_s, drain_s = (write_s, 0.0) if sync else (saved.known_stall_s, write_s)
-    if not sync and saved.stall_s == "derived":
+    stall_s, drain_s = (write_s, 0.0) if sync else (saved.stall_s, write_s)
+    if stall_s == "derived":
         slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
-        stall_s += f.checkpoint_gb / run.writers / slowest
+        stall_s = (saved.stall_overhead_s or 0.0) + f.checkpoint_gb / run.writers / slowest
     return {
         "restore_s": f.fan_out * f.checkpoint_gb / f.delivered_read_gb_per_s,
         "stall_s": stall_s,
