@@ -39,24 +39,24 @@ Any other unit that a file can have is written as it is.
 """
 
 
-def written(value: float, unit: str, money: Currency = USD) -> str:
+def write_value(value: float, unit: str, money: Currency = USD) -> str:
     """A value as the problem file has it, exact to 12 digits; USD in the currency given."""
-    amount = value / one_of(unit, money)
+    amount = value / unit_in_usd(unit, money)
     symbol, size = _symbol(amount, unit)
     return f"{_plain(amount / size)} {money.named(symbol)}".rstrip()
 
 
-def one_of(unit: str, money: Currency) -> float:
+def unit_in_usd(unit: str, money: Currency) -> float:
     """USD for one of a currency; 1 of a unit that is no money."""
     return money.usd if "USD" in unit else 1.0
 
 
-def grid(change: float, value: float, unit: str, money: Currency) -> float:
+def proposal_step(change: float, value: float, unit: str, money: Currency) -> float:
     """The step of proposals: so fine that a change has ``DIGITS`` digits, and no finer.
 
     It is a power of ten in the unit the value is written in.
     """
-    one = one_of(unit, money)
+    one = unit_in_usd(unit, money)
     size = _symbol(value / one, unit)[1] * one
     finest = max(abs(value / size) * FINEST, 1e-12)
     digit = math.floor(math.log10(max(abs(change / size), finest))) - DIGITS + 1
@@ -121,7 +121,7 @@ class Lever:
 
     def text(self, value: float) -> str:
         """A value as the problem file has it."""
-        return f"{round(value)}" if self.whole else written(value, self.unit, self.money)
+        return f"{round(value)}" if self.whole else write_value(value, self.unit, self.money)
 
     def to(self, value: float) -> tuple[Change, ...]:
         """The changes that give the lever a value, as a user would make them."""

@@ -23,10 +23,10 @@ from planner.sizing.goodput import (
     best_interval_s,
     days_to_train,
     goodput,
-    most_spares,
     mtti_s,
     repair_load,
-    waiting,
+    spares_needed,
+    waiting_share,
 )
 from planner.sizing.throughput import ScaleLaw, gpu_share_of_draw, provisioned_share
 
@@ -316,18 +316,19 @@ def spares() -> Iterator[Row]:
     """Yield spares, and what they are worth."""
     out_s = 0.78 * 5 * DAY_S + 0.22 * 3 * HOUR_S
     load = repair_load(LLAMA3, 32_000, out_s)
-    never = most_spares(load, 1e-3)
+    never = spares_needed(load, 1e-3)
     yield Row(
         "spare NVL32 domains for 32,000 GPUs without NTP", 90.0, float(never),
         lambda value: f"{value:.0f}",
         f"Llama 3's failures, 78 % out for 5 days, the others 3 h: {load:.1f} domains out; waiting "
         "at most 0.1 % of the time",
-        f"their criterion is not stated: with 90 the job waits {100 * waiting(90, load):.4f} % of "
-        f"the time, with 70 {100 * waiting(70, load):.1f} %",
+        "their criterion is not stated: with 90 the job waits "
+        f"{100 * waiting_share(90, load):.4f} % of the time, "
+        f"with 70 {100 * waiting_share(70, load):.1f} %",
         "Arfeen et al., arXiv 2504.06095",
     )  # fmt: skip
     each = repair_load(LLAMA3, 1.0, 0.78 * 5 * DAY_S)
-    inside = 64 * (1.0 - waiting(2, 64 * each)) / (72 * (1.0 - waiting(0, 72 * each)))
+    inside = 64 * (1.0 - waiting_share(2, 64 * each)) / (72 * (1.0 - waiting_share(0, 72 * each)))
     yield Row(
         "goodput of 64 of 72 GPUs with 2 spare trays, against 72 without", 1.02, inside,
         lambda value: f"{value:.3f}", "Llama 3's failures, 78 % out for 5 days",

@@ -15,7 +15,7 @@ from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
-from planner.levers import levers, written
+from planner.levers import levers, write_value
 from planner.loader import NoPlaceError
 from planner.loader.axes import FACTOR, Variable, factor
 from planner.loader.places import number_of, short
@@ -58,7 +58,7 @@ def study(
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
     run, names = base.operation, labels(inputs)
-    spans = [asked_span(inputs, each) for each in ranges]
+    spans = [read_span(inputs, each) for each in ranges]
     paths = [span.field.path for span in spans]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:  # a path that is a part of another is a question of its own
@@ -200,7 +200,7 @@ class Field:
         """A number as a problem file has it, in a unit that keeps it short."""
         if self.unit in _WRITTEN and not self.slot.whole:
             shown = float(f"{number:.4g}") if self.unit == "USD" else number
-            return written(shown, _WRITTEN[self.unit], self.money)
+            return write_value(shown, _WRITTEN[self.unit], self.money)
         return self.text(number)
 
     def side(self, text: str, origin: str) -> Side:
@@ -259,7 +259,7 @@ class Span(NamedTuple):
 _AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
 
 
-def asked_span(inputs: Inputs, option: str) -> Span:
+def read_span(inputs: Inputs, option: str) -> Span:
     """Read a span, ``PATH=LOW:HIGH`` or ``PATH=+-20%``.
 
     Raises:

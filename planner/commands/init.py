@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from planner import units
-from planner.case.resolve import missing_price_or_figure, why_not_wanted
+from planner.case import missing_price_or_figure, why_not_wanted
 from planner.case.ways import peak_tflops
 from planner.errors import Finding, InputError, suggest
 from planner.files import write_all

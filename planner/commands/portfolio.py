@@ -27,11 +27,15 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
-    from planner.report.words import counted
+    from planner.report.words import count_noun
 
     found = load(problem, tuple(settings), scenario)
-    jobs = counted(len(found.portfolio.jobs), "job")
-    parts = f"{counted(len(found.places), 'site')}, {jobs}, {counted(len(found.periods), 'period')}"
+    jobs = count_noun(len(found.portfolio.jobs), "job")
+    sites, periods = (
+        count_noun(len(each), noun)
+        for each, noun in ((found.places, "site"), (found.periods, "period"))
+    )
+    parts = f"{sites}, {jobs}, {periods}"
     return f"{parts}; {len(found.columns)} ways to place the jobs"
 
 

@@ -138,7 +138,7 @@ def validated(model: type[ModelT], document: Document) -> ModelT:
     rates, data = dict[str, Currency](), document.data.get("exchange")
     for code, rate in data.items() if isinstance(data, dict) else ():
         with suppress(ValidationError):
-            rates[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
+            rates[str(code)] = ExchangeRate.model_validate(rate).as_currency(str(code))
     return documents.validated(model, document, rates)
 
 

@@ -147,7 +147,7 @@ class Drives:
         self.drain_s, self.full = np.array(joined, dtype=float).reshape(-1, 2).T
         self.there = np.isfinite(self.full)
 
-    def of(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
+    def local_level(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
         """The local level of uses by GPUs in use, of each k or the only one."""
         levels = self.levels
         writing = np.ones_like(gpus) if self.one_writes else gpus
@@ -365,7 +365,7 @@ class Shrunk:
     late: Numbers
 
     @classmethod
-    def of(cls, units: Units, counts: Numbers, replicas: Numbers) -> Shrunk:
+    def average_states(cls, units: Units, counts: Numbers, replicas: Numbers) -> Shrunk:
         """The averages.
 
         Args:

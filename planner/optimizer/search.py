@@ -19,7 +19,7 @@ import numpy as np
 from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.figures import RATIOS
-from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, stored
+from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, sum_storage
 from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, least_column, measure
 from planner.optimizer.operate import Run, best_division, meets_floors, operate
 from planner.optimizer.space import WRITE, Boxes, Corner, Space
@@ -127,7 +127,7 @@ MISSING = 5
 """So often the room is halved for the least that what is missing costs."""
 
 
-class Worth(NamedTuple):
+class Goal(NamedTuple):
     """Worth of purchases: it rises with work and with units of storage and systems,
     and falls with consumption.
 
@@ -140,7 +140,7 @@ class Worth(NamedTuple):
     kind: Kind
     column: int = 0
 
-    def of(self, corner: Corner) -> Numbers:
+    def evaluate(self, corner: Corner) -> Numbers:
         """The worth of corners, -inf where the job cannot run."""
         if self.kind == "work":
             return corner.score
@@ -165,23 +165,23 @@ class Worth(NamedTuple):
         return np.asarray(np.maximum(taken[self.column], LEAST_TCO_MUSD))
 
 
-def worth_of(case: Case, columns: Columns) -> Worth:
+def case_goal(case: Case, columns: Columns) -> Goal:
     """The objective of a case as a worth of purchases."""
     if case.objective in WORK_OBJECTIVES:
-        return Worth("work")
+        return Goal("work")
     if case.objective in RATIOS:
-        return Worth("ratio", columns.place(TCO))
+        return Goal("ratio", columns.place(TCO))
     if case.objective == "most_write":
-        return Worth("bought_write")
+        return Goal("bought_write")
     column = least_column(case.objective)
     assert column is not None, case.objective
-    return Worth("least", columns.place(column))
+    return Goal("least", columns.place(column))
 
 
 class Held(NamedTuple):
     """A worth that no purchase may fall below: a floor for each scenario."""
 
-    worth: Worth
+    worth: Goal
     least: Numbers
 
 
@@ -194,7 +194,7 @@ class Hold:
     held: list[Held] = field(default_factory=list)
     begin: list[tuple[Space, Boxes]] | None = None
 
-    def keep(self, worth: Worth, values: Numbers, widths: Numbers) -> None:
+    def keep(self, worth: Goal, values: Numbers, widths: Numbers) -> None:
         """Hold a worth, less a width."""
         if worth.kind == "least":
             row = worth.column
@@ -272,7 +272,7 @@ class Search:
     """
 
     spaces: Sequence[Space]
-    worth: Worth
+    worth: Goal
     limits: Numbers
     gap: float
     relative: bool = False
@@ -419,7 +419,7 @@ class Search:
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
-            boxes = boxes._replace(bound=np.minimum(boxes.bound, self.worth.of(corner)))
+            boxes = boxes._replace(bound=np.minimum(boxes.bound, self.worth.evaluate(corner)))
             stores = boxes.high[space.first_store :].sum(axis=0)
             keep = self._reached(corner, boxes.owner) & (stores > 0)
             boxes, corner = boxes.take(keep), corner.take(keep)
@@ -472,7 +472,7 @@ class Search:
         """Mask of boxes where the job can run and the held values can be reached."""
         fine: Flags = np.isfinite(corner.score)
         for worth, least in self.held:
-            fine = fine & (worth.of(corner) >= least[owners])
+            fine = fine & (worth.evaluate(corner) >= least[owners])
         return fine
 
     def _limit_room(
@@ -500,7 +500,7 @@ class Search:
     def look_at(self, space: Space, boxes: Boxes) -> None:
         """Take in the lowest corners of boxes that are better than the incumbents."""
         boxes, corner = space.points(boxes, self.limits, self._useful)
-        value = self.worth.of(corner)
+        value = self.worth.evaluate(corner)
         order = np.lexsort((-value, boxes.owner))
         if space.work.several.any():
             chosen = order.tolist()  # several types may do less than arrays say
@@ -515,7 +515,9 @@ class Search:
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Mask of purchases that reach the held values and may be the best of their scenario."""
-        return self._reached(corner, boxes.owner) & (self.worth.of(corner) > self._known(boxes))
+        return self._reached(corner, boxes.owner) & (
+            self.worth.evaluate(corner) > self._known(boxes)
+        )
 
     def _known(self, boxes: Boxes) -> Numbers:
         """The value that a purchase must exceed to be taken in: of a single one, which is looked at
@@ -526,7 +528,7 @@ class Search:
         """Take a purchase in where it is better than the incumbent."""
         if point is None:
             return
-        value = float(self.worth.of(point.corner)[0])
+        value = float(self.worth.evaluate(point.corner)[0])
         fits = (point.corner.taken <= self.limits * (1 + TOLERANCE)).all(axis=0)
         fits &= self._reached(point.corner, np.arange(len(self.best)))
         if self.demands is not None:
@@ -555,10 +557,10 @@ def as_team(point: Point) -> Point | None:
 
     def score(use: Uses) -> Numbers:
         cost = None if tco_usd is None else np.repeat(tco_usd, len(use.team))
-        found, *_ = work.worth(replace(use, tco_usd=cost))
+        found, *_ = work.score_uses(replace(use, tco_usd=cost))
         return found
 
-    stores = stored(case, point.box.low[space.first_store :])
+    stores = sum_storage(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
     best = best_division(work, team, systems, stores, score)
     if best is None:

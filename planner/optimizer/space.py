@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.figures import cap, cap_in_use
+from planner.case.figures import max_units, max_units_in_use
 from planner.case.items import Offer
 from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import (
@@ -37,13 +37,13 @@ from planner.optimizer.bill import (
     Places,
     Stores,
     Vendors,
+    add_bursts,
     endurance_tb_per_day,
-    kernel_of,
+    get_kernel,
     least_order,
     nameplates,
-    stored,
+    sum_storage,
     unmet_needs,
-    with_bursts,
     worn_interval_s,
 )
 from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
@@ -150,7 +150,7 @@ class Space:
     ) -> None:
         self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns = case, mode, columns
-        self.kernel, self.work, self.vendors = kernel_of(case), BestUse(case, mode), Vendors(case)
+        self.kernel, self.work, self.vendors = get_kernel(case), BestUse(case, mode), Vendors(case)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
         self.first_store, self.families = len(case.systems), case.families
         self.installed = np.array([offer.installed for offer in self.offers], dtype=float)
@@ -257,14 +257,14 @@ class Space:
         free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
         for row, system in enumerate(case.systems):
             idle = max(system.low, system.min_units) if system.low else 0
-            most = cap(case, system) if free else cap_in_use(case, system)
+            most = max_units(case, system) if free else max_units_in_use(case, system)
             runs = self.runs[team, row]
             low[row] = np.where(runs, max(1, system.min_units, system.low), idle)
             high[row] = np.where(runs, most, most if free else idle)
             high[row, self.refused[team, row]] = 0
         for row, item in enumerate(case.storage, self.first_store):
             inside = np.array([each.items[row - self.first_store] for each in self.groups], bool)
-            high[row] = np.where(inside[group], min(cap(case, item), MOST), 0)
+            high[row] = np.where(inside[group], min(max_units(case, item), MOST), 0)
             if item.low > 0 or item.id in case.must_use:
                 low[row] = max(item.low, int(self.first[row]))
         boxes = Boxes(team, group, low, high, np.full(len(team), np.inf), np.zeros_like(team))
@@ -381,7 +381,7 @@ class Space:
         write = plate
         if self.case.bursts:
             burst, buffer_gb = goods[BURST:] * (1 + NOISE)
-            write, worn = with_bursts(self.case, plate, burst, buffer_gb, worn)
+            write, worn = add_bursts(self.case, plate, burst, buffer_gb, worn)
         sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
         return Stores(*sides, plate, bulk_read, usable, bulk_tb)
 
@@ -453,7 +453,7 @@ class Space:
 
     def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:
         """The lowest corners, by their consumption."""
-        stores = stored(self.case, boxes.low[self.first_store :])
+        stores = sum_storage(self.case, boxes.low[self.first_store :])
         fine = self.serves(boxes.low, stores)
         count, most = self.work.of_systems(boxes.team, boxes.low[: self.first_store])
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)

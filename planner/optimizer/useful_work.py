@@ -50,7 +50,7 @@ class BestUse(Work):
 
     # Scores: logarithms of useful work, or GPUs in use.
 
-    def worth(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+    def score_uses(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
         """The score of each use, -inf where it is not allowed; its bound without waiting for
         repairs, and what waiting adds to that."""
         ran, limits = self.run(use), self.case.limits
@@ -218,7 +218,7 @@ class BestUse(Work):
         some = most[open_, None] > tried * step[open_, None]
         score, patient = np.full((2, *tried.shape), -np.inf)
         rows = np.repeat(open_, TRIED)[some.ravel()]
-        score[some], patient[some], _ = self.worth(use(rows, tried[some]))
+        score[some], patient[some], _ = self.score_uses(use(rows, tried[some]))
         at, here = np.argmax(score, axis=1), np.arange(len(open_))
         best[open_] = score[here, at]
         chosen[open_] = most[open_] - at * step[open_]
@@ -279,7 +279,7 @@ class BestUse(Work):
             ends = np.rint(few[:, None] * grow).astype(np.int64)
             place, few, many = np.repeat(place, PARTS), ends[:, :-1].ravel(), ends[:, 1:].ravel()
             tried, of = use(rows[place], many), rows[place]
-            score, patient, waited = self.worth(tried)
+            score, patient, waited = self.score_uses(tried)
             order = np.argsort(score, kind="stable")  # of each purchase the best comes last
             order = order[score[order] > best[of[order]]]
             best[of[order]], chosen[of[order]] = score[order], tried.gpus[order]
@@ -337,7 +337,7 @@ class Tangent(NamedTuple):
     value: float
     slopes: Point
 
-    def of(self, point: Point) -> float:
+    def evaluate(self, point: Point) -> float:
         """Its value at a point."""
         each = zip(self.slopes, point, self.at, strict=True)
         return self.value + sum(slope * (x - x0) for slope, x, x0 in each if slope)
@@ -506,7 +506,7 @@ class UsefulWork:
         gpus = [low * (high / low) ** (number / BEYOND) for number in range(BEYOND + 1)]
         points = [rest._replace(gpus=n) for rest in (tangent.at, most) for n in gpus]
         values = np.nan_to_num(self.values(points, measure))
-        return bool((np.array([tangent.of(point) for point in points]) >= values).all())
+        return bool((np.array([tangent.evaluate(point) for point in points]) >= values).all())
 
     def _peak(self, at: Point, measure: Measure) -> float:
         """The GPUs in use, at most those given, that do most; where nothing is left the peak

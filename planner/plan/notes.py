@@ -144,7 +144,7 @@ def _money(facts: Facts) -> Iterator[str]:
         rent = prices[sku].rent if sku in prices else None
         if rent is None or not facts.run.goodput:
             continue
-        usd, low, high = (money.of(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
+        usd, low, high = (money.convert(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
         yield (
             f"renting {facts.model(sku)} GPUs: {usd:,.2f} {money.code} per GPU-hour "
             f"({low:,.2f} to {high:,.2f}, {rent.date}), "

@@ -18,12 +18,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from planner.case import resolve
-from planner.case.figures import cap, support_span
+from planner.case import resolve, with_companions
+from planner.case.figures import max_units, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
-from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
@@ -42,7 +41,7 @@ from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
-from planner.sizing.goodput import waiting
+from planner.sizing.goodput import waiting_share
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
@@ -428,8 +427,8 @@ def _place(
         ),
     )
     case = with_companions(free, _within_budget(portfolio, case, owned))
-    case = replace(case, companions=case.companions_in(()))
-    tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
+    case = replace(case, companions=case.companions_for(()))
+    tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 
 
@@ -521,7 +520,7 @@ def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
     found = []
     for spares in SPARES:
         found.append(spares)
-        if waiting(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
+        if waiting_share(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
             break
     return tuple(found)
 

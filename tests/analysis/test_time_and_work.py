@@ -17,8 +17,8 @@ from planner.analysis.explain import explain
 from planner.api import Options
 from planner.loader import load
 from planner.optimizer.search import Answer, Search
+from planner.report.explain import view
 from planner.report.screen import show
-from planner.report.views.explain import view
 from tests.world.commands import once, ran
 
 OCTET = str(shipped.problem_files()["gpt3_octet"])

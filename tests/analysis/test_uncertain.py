@@ -23,8 +23,8 @@ from planner.inputs import Change, Inputs, applied, value_at
 from planner.loader import load
 from planner.loader.axes import Variable
 from planner.loader.places import checked
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Swing, Tornado
 from planner.schema.job import FailureRate
 from planner.schema.plan import Plan
