@@ -47,33 +47,22 @@ Load = NDArray[np.float64]
 """Height (RU), draw (kW) and weight (kg): of a device, or a rack's room, infinite without limit."""
 
 
-class RackSet(NamedTuple):
-    """Racks of one item, or of the network devices that share racks (``sku`` is None).
+class Room(NamedTuple):
+    """Racks by item, those that network devices share under "", and the PDUs in all of them.
 
-    ``pdus`` are those of one rack, None where a figure is not known.
+    ``products`` are the racks that are products; not ``complete`` where a size or draw is not
+    known.
     """
 
-    sku: str | None
-    racks: int
-    product: bool
-    pdus: int | None
-
-
-class Room(NamedTuple):
-    """All racks of a plan; not ``complete`` where a size or draw is not known."""
-
-    sets: tuple[RackSet, ...]
+    by_item: Mapping[str, int]
+    products: int
+    pdus: int
     complete: bool
 
     @property
     def racks(self) -> int:
         """Racks in all."""
-        return sum(each.racks for each in self.sets)
-
-    @property
-    def pdus(self) -> int:
-        """Known PDUs of all racks."""
-        return sum((each.pdus or 0) * each.racks for each in self.sets)
+        return sum(self.by_item.values())
 
 
 class Bill(NamedTuple):
@@ -130,11 +119,17 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         parts[sku] = round_up(_amounts(basis, of, {}, own)[licence.per])
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
     joint = racks_of(basis, +parts, sum(shared) if plan.racks else None)
-    room, rack = Room((*own.sets, *joint.sets), own.complete and joint.complete), problem.site.rack
+    room = Room(
+        {**own.by_item, **joint.by_item},
+        own.products + joint.products,
+        own.pdus + joint.pdus,
+        own.complete and joint.complete,
+    )
+    rack = problem.site.rack
     if rack is not None and rack.pdu is not None:
         parts[rack.pdu.item] += room.pdus
     if rack is not None and rack.item is not None:
-        parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
+        parts[rack.item] += room.racks - room.products
     oob = basis.network.out_of_band
     link = by_speed(basis.items[oob.switch])[0].link if oob else None
     if link is not None:  # consoles on reserved management ports
@@ -205,25 +200,27 @@ def racks_of(basis: Basis, counts: Mapping[str, int], stated: int | None = None)
 
     Without ``stated`` devices go into the first rack with room.
     """
-    rack, sets, sharing, complete = space(basis, "network"), list[RackSet](), list[Load](), True
+    rack, racks, sharing = space(basis, "network"), dict[str, int](), list[Load]()
+    products, pdus, complete = 0, 0, True
     for sku, count in counts.items():
         item = basis.items[sku]
         product, decided = item.consumes.racks is not None, item.category in DECIDED
         if product or decided:
-            racks, units = fits(basis, item) or (0, 0)
+            each, units = fits(basis, item) or (0, 0)
             units = units if decided else 1
-            load_kw = times(basis.rated_kw(item), units / max(1, racks))
-            pdus = 0 if product else pdus_of(basis, load_kw)
             complete &= units > 0
-            sets += [RackSet(sku, -(-count // units) * racks, product, pdus)] if units else []
+            if units:
+                racks[sku] = -(-count // units) * each
+                load_kw = times(basis.rated_kw(item), units / each)
+                products += racks[sku] if product else 0
+                pdus += 0 if product else pdus_of(basis, load_kw) * racks[sku]
         elif basis.of_unit(item, "rack_units"):
             sharing.append(load_of(basis, item))
-    if rack is None or not sharing:
-        return Room(tuple(sets), complete and not sharing)
-    racks = shared_racks(basis, counts, rack) if stated is None else stated
-    sets.append(RackSet(None, racks, False, pdus_of(basis, _densest_kw(basis, rack))))
-    complete &= all(held(rack * (1 + RELATIVE), load) for load in sharing)
-    return Room(tuple(sets), complete)
+    if rack is not None and sharing:
+        racks[""] = shared_racks(basis, counts, rack) if stated is None else stated
+        pdus += pdus_of(basis, _densest_kw(basis, rack)) * racks[""]
+        complete &= all(held(rack * (1 + RELATIVE), load) for load in sharing)
+    return Room(racks, products, pdus, complete and (rack is not None or not sharing))
 
 
 def space(basis: Basis, name: RackClassName) -> Load | None:
@@ -298,14 +295,12 @@ def _whole_rack_kw(basis: Basis) -> float:
     return (rack and (rack.whole_rack_power_kw or rack.power_kw)) or math.inf
 
 
-def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
-    """PDUs of a rack with a load, None where its draw or their feed is not known."""
+def pdus_of(basis: Basis, load_kw: float | None) -> int:
+    """PDUs of a rack with a load; 0 without any, or where its draw or their feed is not known."""
     asked = basis.problem.site.rack.pdu if basis.problem.site.rack else None
-    if asked is None:
+    feed = basis.items[asked.item].provides.feed if asked else None
+    if asked is None or feed is None or load_kw is None:
         return 0
-    feed = basis.items[asked.item].provides.feed
-    if feed is None or load_kw is None:
-        return None
     factor, more = REDUNDANT[asked.redundancy]
     return factor * max(1, round_up(load_kw / feed.value)) + more
 
@@ -347,15 +342,13 @@ def check_racks(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     for sku in sorted({*placed, *expected}):
         found.expect(f"racks: devices {sku}", placed[sku], expected[sku])
     found.expect("racks: racks", sum(group.count for group in plan.racks), bill.room.racks)
-    for each in bill.room.sets:
-        if each.sku is None:
-            most = shared_racks(basis, bill.companions, rack)
-            found.at_most("racks: racks of network devices", each.racks, most)
+    most = shared_racks(basis, bill.companions, rack)
+    found.at_most("racks: racks of network devices", bill.room.by_item.get("", 0), most)
 
 
 def _devices(basis: Basis, counts: Mapping[str, int], room: Room) -> Counter[str]:
     """Devices that stand in racks; a rack that is a product counts for each of its racks."""
-    devices, known = Counter[str](), {each.sku for each in room.sets}
+    devices, known = Counter[str](), room.by_item.keys()
     for sku, count in counts.items():
         item, own = basis.items[sku], basis.items[sku].consumes.racks
         decided = item.category in DECIDED

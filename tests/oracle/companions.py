@@ -142,8 +142,8 @@ class Companions:
                 made = bill.build_bill(_Unread(), basis, cluster, cast(Plan, plan))
             except ValueError:
                 return None
-        racks = (each.racks for each in made.room.sets if each.sku not in made.standing)
-        return dict(made.companions), sum(racks)
+        racks = made.room.by_item.items()
+        return dict(made.companions), sum(n for sku, n in racks if sku not in made.standing)
 
     def _compute_fabrics(self, cluster: Mapping[str, int]) -> list[Any]:
         """Return a fabric for each design of GPU systems, with what it serves."""

@@ -50,7 +50,7 @@ def standing(item: Item, basis: Basis) -> Standing | None:
         return None
     racks, units = found[0], max(1, found[1])
     pdus = 0 if own else bill.pdus_of(basis, (basis.rated_kw(item) or 0.0) * units / racks)
-    return Standing(units, racks, own, pdus or 0)
+    return Standing(units, racks, own, pdus)
 
 
 def built(network: Network) -> list[Network]:
