@@ -90,7 +90,7 @@ class Lever:
     """A limit, demand or choice of the problem that its owner could decide otherwise.
 
     A lever with a ``value`` can be moved: ``looser`` says whether up (1) or down (-1) lets more
-    plans in, ``least`` and ``most`` how far. One without is a choice: it stands or falls.
+    plans in, ``least`` and ``most`` how far. One without is a choice: kept or given up.
     ``limit`` is its name among the limits of a plan, where it has one. ``stated`` says whether the
     user gave it; else it is a default.
     """
@@ -263,7 +263,7 @@ def _cluster(inputs: Inputs) -> Iterator[Row]:
 
 
 def _job(inputs: Inputs) -> Iterator[Row]:
-    """Yield checkpoints, capacity, reading, spares, and how long the job stands still."""
+    """Yield checkpoints, capacity, reading, spares, and times in which the job stands still."""
     job, local = inputs.problem.job, f"{_CHECKPOINT}.local"
     checkpoint = job.checkpoint
     if checkpoint.mode != "sync":
@@ -279,8 +279,6 @@ def _job(inputs: Inputs) -> Iterator[Row]:
         limit = "bulk_capacity" if job.in_bulk else "capacity"
         yield Row(path, "data set", "TB", -1, 0.0, limit)
     yield Row(f"{_JOB}.ingest_per_gpu", "ingest per GPU", "GB/s", -1, 0.0, "ingest")
-    hot = FIGURES["hot_spare_systems"].label
-    yield Row(f"{_JOB}.gpus.hot_spares", hot, "systems", -1, 0)
     # Of a derived stall the copy to the hosts follows from the systems; the rest is stated.
     stall, label = f"{_CHECKPOINT}.stall", "stall time"
     if checkpoint.stall_s == "derived":
@@ -297,7 +295,7 @@ def _job(inputs: Inputs) -> Iterator[Row]:
 
 
 def _items(inputs: Inputs) -> Iterator[Row]:
-    """Yield counts that are asked for, and stock."""
+    """Yield required counts, and stock."""
     for item in sorted(inputs.items, key=lambda item: item.id):
         path, rule = f"items.{item.id}", inputs.problem.items.get(item.id)
         least, most, stock = f"{path}.min", f"{path}.max", f"stock of {item.model}"
@@ -310,7 +308,7 @@ def _items(inputs: Inputs) -> Iterator[Row]:
             yield Row(f"{path}.stock", stock, "units", 1, *ends, value=price.stock)
 
 
-# Choices: rules, vendors, what is considered.
+# Choices: rules, vendors, considered items.
 
 
 def _storage_choices(inputs: Inputs) -> Iterator[Choice]:

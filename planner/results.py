@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 
 from planner import files
-from planner.analysis.request import one_of, stem_of
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
 from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
+from planner.report.exports import stem_of
 from planner.report.screen import show
 from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
@@ -49,6 +49,7 @@ from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Characterization
 from planner.terminal import coloured, say, show_progress
+from planner.units import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -449,14 +450,14 @@ def _title(record: Any) -> str:
 
 def _page_of(target: Target, records: Sequence[Any]) -> dict[Path, bytes]:
     """The page of a study by its path; of a sweep with sliders, and none if it is too large."""
-    from planner.report.page import report
+    from planner.report.page import render_page
     from planner.report.sweep import page
 
     first = records[0]
     path = target.file(f"{view_of(first).name}.html")
     if not isinstance(first, SweepTable):
         studies = [shown_study(record) for record in records]
-        return {path: report(_title(first), None, studies).encode()}
+        return {path: render_page(_title(first), None, studies).encode()}
     shown, beside = _shown(first, MOST_ROWS)
     try:
         return {path: page(shown, beside["rows"], first.start)}
@@ -568,10 +569,10 @@ def write_plan(
 
 def plan_page(plan: Plan, edition: Edition) -> bytes:
     """The page of a plan in an edition."""
-    from planner.report.page import report
+    from planner.report.page import render_page
 
     shown = for_audience(plan, edition.audience, edition.prices)
-    return report(shown.problem, shown, ()).encode()
+    return render_page(shown.problem, shown, ()).encode()
 
 
 def _cable_files(
@@ -588,7 +589,7 @@ def _cable_files(
     if "netbox" in also and not plan.racks:
         message = "--also netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    schedule = cable_schedule(open_plan(target.problem, plan).inputs, plan)
+    schedule = cable_schedule(open_plan(plan).inputs, plan)
     contents, sheets = dict[str, bytes](), list[Any]()
     if "cables" in also:
         blocks = workbook.cable_blocks(schedule)

@@ -253,8 +253,8 @@ def power() -> Iterator[Row]:
             150_000.0 / 1.08 / per_gpu, lambda value: f"{value:,.0f}",
             f"{each_kw:.1f} kW a rack, {OTHER_KW:g} kW of fabric, storage and management beside "
             "it, PUE 1.08 (Meta's average of 2023)",
-            "what stands beside the racks is ours, not Meta's" if each_kw < rated_kw else
-            "Meta caps its GPUs: shown for what the cap is worth",
+            "fabric, storage and management are estimates, not Meta's figures"
+            if each_kw < rated_kw else "Meta caps its GPUs; this row shows the effect of the cap",
             "Ardestani et al., arXiv 2605.24461 (83K GB200, 150 MW, 960 W)",
         )  # fmt: skip
 
@@ -499,7 +499,7 @@ SECTIONS: tuple[tuple[str, Callable[[], Iterator[Row]]], ...] = (
     ("Time kept", kept),
     ("Spares and failures", spares),
     ("Time to train Llama 3.1 405B in MLPerf", runs),
-    ("What scale costs", scales),
+    ("Cost of scale", scales),
 )
 HEAD = """# Predictions and published results
 

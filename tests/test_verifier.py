@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from planner import optimizer
 from planner.analysis.verification import assembly_faults
 from planner.case import Case
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
+from planner.optimizer import Certificate
 from planner.schema.catalog import Figure, PortGroup
 from planner.schema.job import Checkpoint, FixedInterval, Job, Parallelism
 from planner.schema.plan import Plan, RackGroup
@@ -68,7 +70,6 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("support years", "problem", ("term", "support_years"), None, "totals.tco_usd: plan says"),
     ("spares", "problem", ("spares",), {}, "lines.optic.spares"),
     ("stock", "problem", ("items", "gpu_a", "stock"), 3, "stock.gpu_a: broken limit"),
-    ("hot spares", "problem", (*JOB, "gpus", "hot_spares"), 12, "hot_spares.gpu_a: broken limit"),
     ("vendors", "problem", ("policy", "require_vendors"), ("Drum",), "require_vendor.0: broken"),
     ("forbidden", "problem", ("policy", "forbid_vendors"), ("Weft",), "vendor Weft is forbidden"),
     ("split", "problem", ("policy", "split", 0, "max_share"), 0.9, "split.0: broken limit"),
@@ -325,6 +326,14 @@ def test_tokens_of_a_year_counted_as_those_of_the_term_are_named(
     years = 4.0
     monkeypatch.setattr(Case, "million_tokens_per_pflops", lambda case: of_term(case) / years)
     with pytest.raises(VerificationError, match="usd_per_million_tokens: plan says"):
+        solve(everything().inputs)
+
+
+def test_no_plan_is_refused_where_the_program_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that lost every plan said that there is none, and nothing asked again."""
+    none = Certificate(status="infeasible")
+    monkeypatch.setattr(optimizer, "optimise", lambda *_, **__: none)
+    with pytest.raises(VerificationError, match="the integer program has a plan"):
         solve(everything().inputs)
 
 

@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.request import head_of
-from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
+from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, head_of
 from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, write_value
 from planner.loader import NoPlaceError
-from planner.loader.axes import FACTOR, Variable, factor
-from planner.loader.places import number_of, short
+from planner.loader.axes import FACTOR, Variable, factor, number_of, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.job import DEFAULT_FAILURES
@@ -176,10 +174,7 @@ class Field:
     @property
     def unit(self) -> str:
         """Unit of numbers; x for factors."""
-        if self.several:
-            return FACTOR
-        unit = self.slot.unit
-        return "share" if unit and unit.dimension is units.SHARE else self.slot.symbol
+        return FACTOR if self.several else self.slot.column_unit
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -187,7 +182,7 @@ class Field:
         if self.several:
             return 0.0, units.HUGE
         if self.slot.unit is None:
-            return (1.0 if self.variable.read("0").faults else 0.0), units.HUGE
+            return (0.0 if self.variable.takes("0") else 1.0), units.HUGE
         return self.slot.unit.low, self.slot.unit.high
 
     def text(self, number: float) -> str:
@@ -212,9 +207,7 @@ class Field:
         share = factor(text)
         if share is not None and self.base is not None and self.slot.numeric and not self.several:
             text = self.text(float(share) * self.base)
-        reading = self.variable.read(text)
-        if reading.faults:
-            raise InputError([replace(f, file=origin, path=self.path) for f in reading.faults])
+        reading = self.variable.read(text, origin)
         value = self.variable.column([reading])[1][0]
         if isinstance(value, float | int) and not isinstance(value, bool):
             return Side(self.short_text(float(value)), float(value), reading.changes)
@@ -295,9 +288,12 @@ def span_around(
     bottom, top = field.ends
     sides = []
     for number in (min(max(low, bottom, least), base), max(min(high, top, most), base)):
-        reading = field.variable.read(field.text(number))
-        end = base if reading.faults else number
-        sides.append(Side(field.short_text(end), end, reading.changes))
+        text = field.text(number)
+        if field.variable.takes(text):
+            changes = field.variable.read(text).changes
+            sides.append(Side(field.short_text(number), number, changes))
+        else:
+            sides.append(Side(field.short_text(base), base, ()))
     return None if sides[0] == sides[1] else Span(field, *sides)
 
 

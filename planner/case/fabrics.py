@@ -51,7 +51,7 @@ Term = tuple[float, str]
 class CompanionsBuilder:
     """Quantities in working order, and the items that they need.
 
-    ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
+    ``offers`` can be in the cluster; ``placed`` are in racks and cooled.
     ``switches``: those with a counted console; ``extras``, ``of_clusters``: items with the name of
     their count.
     """

@@ -362,7 +362,7 @@ def weights(
         return [(factor, units[name]) for factor, name in case.companions.racks]
     parts, rates = SUMS[figure], case.rates
     items = case.bill_items() if items is None else items
-    # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
+    # Counts are read where a unit adds 0, too: the rows of a model do not depend on a 0.
     counted = [
         (part.addend(item, rates), purchased[item.id] if part.bought else units[item.place])
         for part in parts
@@ -373,7 +373,7 @@ def weights(
         capped = system.at_set_point(way)
         for part in (each for each in parts if not each.bought):
             less = part.addend(capped, rates) - part.addend(system, rates)
-            counted.append((less, units[way.standing]))
+            counted.append((less, units[way.count_name]))
     return [(each, count) for each, count in counted if each != 0.0]
 
 
@@ -396,11 +396,9 @@ def max_units(case: Case, offer: Offer) -> int:
     for figure, parts in SUMS.items():
         if (limit := limits.get(figure)) is not None:
             each = sum(part.addend(lowest, case.rates) for part in parts)
-            # What is owned adds nothing to a sum over units bought.
+            # Owned units add nothing to a sum over units bought.
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds += [owned + limit / each] if each > 0 else []
-    if isinstance(offer, Storage) and offer.table:
-        bounds.append(offer.table[-1].units)
     least = min(bounds)
     if math.isinf(least):
         return units_without_limit(case, offer)

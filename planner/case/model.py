@@ -316,14 +316,14 @@ class Policy:
 class Case:
     """A problem ready to be optimised. Items and families are sorted by id.
 
-    ``standing``: owned units that stay in place and cannot be used. Of each item in ``must_use``
+    ``unusable``: owned units that stay in place and cannot be used. Of each item in ``must_use``
     the plan has at least one unit, of a GPU system one in use. ``covered``: products left out
     because another is as good in everything.
     """
 
     systems: tuple[System, ...]
     storage: tuple[Storage, ...]
-    standing: tuple[Offer, ...]
+    unusable: tuple[Offer, ...]
     families: tuple[FamilyOffer, ...]
     job: Job
     limits: Limits
@@ -383,7 +383,7 @@ class Case:
 
     def offers(self) -> tuple[Offer, ...]:
         """Everything that may be bought, and owned units that are idle."""
-        return (*self.systems, *self.storage, *self.standing)
+        return (*self.systems, *self.storage, *self.unusable)
 
     def bill_items(self) -> tuple[BillItem, ...]:
         """Everything that can be in the bill: offers, then their companions."""

@@ -155,7 +155,7 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
     owned = _owned(values.get("own", ""))
     fields = _fields(values) | {"owned": owned}
     everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
-    inputs = from_data(everything, path=target)
+    inputs = from_data(everything, folder=target.parent)
     offers = _offers(inputs, values.get("vendors", ""), owned)
     systems = [item for item in offers if item.category == "gpu_system"]
     # The MFU of types without a published rate, from those with one.

@@ -22,7 +22,7 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from planner.optimizer import optimise
 from planner.optimizer.objective import natural
 from planner.optimizer.search import Effort

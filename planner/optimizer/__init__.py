@@ -1,7 +1,7 @@
 """The best plan of a problem with its certificate: calls of the search, and ties.
 
 Of equally good plans the one is taken that costs least, then draws least, then has fewest units,
-then goes first by its names: each asked again, with what was found before held. ``prefer`` and
+then goes first by its names: a search each, with the values found before held. ``prefer`` and
 ``indifference`` hold the objective less tightly.
 """
 
@@ -36,7 +36,7 @@ from planner.optimizer.work import list_modes
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7
-"""Gap of the optimum before ties are broken, whatever the gap asked for."""
+"""Gap of the optimum before ties are broken, whatever the requested gap."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
 
@@ -116,7 +116,7 @@ class Settled:
         first: the best that was found.
         taken: the plan to take.
         endless: whether there is always a better one.
-        complete: whether there was time to tell equally good plans apart.
+        complete: whether the search among equally good plans came to its end.
         untouched: the cheapest that gives nothing away, where that may be another.
         witnesses: the purchases that the answer follows from: tighter limits that all of them fit
             have the same answer.
@@ -145,7 +145,7 @@ class Question:
         self.columns = Columns.for_case(case, {*TIES, *asked, *disliked} if ties else asked)
         work = for_work(case)
         self.spaces = [Space(one, mode, self.columns, whole=work) for one, mode in list_modes(work)]
-        self.worth = case_goal(case, self.columns)
+        self.goal = case_goal(case, self.columns)
         self.logarithmic = case.objective in LOGARITHMIC
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         self.boxes = 0
@@ -174,7 +174,7 @@ class Question:
             late=self.effort.late,
             best=known_best,
             near_optimal_loss=relative_distance(case, known_best, value, -1.0),
-            untouched=None if found.untouched is None else found.untouched.operated(),
+            untouched=None if found.untouched is None else found.untouched.operate_point(),
             ties_cut=not found.complete,
         )
 
@@ -184,7 +184,7 @@ class Question:
         Raises:
             SolverError: it does not run.
         """
-        run = None if point is None else point.operated()
+        run = None if point is None else point.operate_point()
         if run is None:
             raise SolverError("a purchase was counted on that cannot run")
         return run
@@ -200,7 +200,7 @@ class Question:
         # The proof goes further than is asked, so that ties hold the same value always.
         gap = min(self.gap / 20.0, CLOSE) if self.ties else self.gap / 20.0
         kept = self._share_kept(max(self.case.near_optimal_loss, self.tolerance))
-        first = self._ask(self.worth, hold, known, gap, keep=kept if self.ties else None)
+        first = self._ask(self.goal, hold, known, gap, keep=kept if self.ties else None)
         found = [Settled(one, one, witnesses=[one.point] if one.point else []) for one in first]
         for one, column in zip(found, limits.T, strict=True):
             one.endless = one.first.point is not None and self.endless(one.first, column)
@@ -210,7 +210,7 @@ class Question:
         return found
 
     def _widths(self, values: Numbers, share: float) -> Numbers:
-        """A share of the objective as widths at values of its worth."""
+        """A share of the objective as widths at its values."""
         if not self.logarithmic:
             return np.asarray(share * np.maximum(np.abs(values), 1e-9))
         up = self.case.objective in RATIOS
@@ -222,11 +222,11 @@ class Question:
 
     def _hold_objective(self, hold: Hold, found: Sequence[Settled], share: float) -> None:
         values = _values(found)
-        hold.keep(self.worth, values, self._widths(values, share))
+        hold.keep(self.goal, values, self._widths(values, share))
 
     def _ask(
         self,
-        worth: Goal,
+        goal: Goal,
         hold: Hold,
         known: Iterable[Point],
         gap: float,
@@ -234,10 +234,10 @@ class Question:
         relative: bool = True,
         keep: float | None = None,
     ) -> list[Answer]:
-        """The purchases of most worth; ``hold`` then begins near them."""
-        relative = relative and not (worth == self.worth and self.logarithmic)
+        """The purchases of the highest goal; ``hold`` then begins near them."""
+        relative = relative and not (goal == self.goal and self.logarithmic)
         search = Search(
-            self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
+            self.spaces, goal, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
         )
         answers = search.run(known, hold.begin)
         self.boxes += search.boxes
@@ -252,7 +252,7 @@ class Question:
             for space in self.spaces:
                 box = space.box_of(run.units, run.ways) if run.mode == space.mode else None
                 if box is not None:
-                    search = Search([space], self.worth, limits, 0.0, effort=self.effort)
+                    search = Search([space], self.goal, limits, 0.0, effort=self.effort)
                     search.look_at(space, box)
                     found += [point for point in search.found if point is not None]
         return found
@@ -272,16 +272,16 @@ class Question:
         for name in TIES:
             if self._is_asked(name):
                 continue
-            if name == "units" and owned:  # at equal money and power what is owned works
-                self._stage(self.worth, hold, found, self.tolerance / 5)
+            if name == "units" and owned:  # at equal money and power owned units work
+                self._stage(self.goal, hold, found, self.tolerance / 5)
                 self._hold_objective(hold, found, self.tolerance)
             whole = name == "units"
-            worth = Goal("least", self.columns.place(name))
-            self._stage(worth, hold, found, WHOLE if whole else self.tolerance / 5, not whole)
+            goal = Goal("least", self.columns.place(name))
+            self._stage(goal, hold, found, WHOLE if whole else self.tolerance / 5, not whole)
             if not all(one.complete for one in found):
                 return
             width = 0.0 if whole else self.tolerance
-            hold.keep(worth, _values(found), width * np.abs(_values(found)))
+            hold.keep(goal, _values(found), width * np.abs(_values(found)))
         for place, one in enumerate(found):
             self._use_best(one, hold.take(np.array([place])))
 
@@ -298,26 +298,26 @@ class Question:
             one.take(one.taken._replace(point=point))
 
     def _is_asked(self, name: str) -> bool:
-        return self.worth.kind == "least" and self.columns.names[self.worth.column] == name
+        return self.goal.kind == "least" and self.columns.names[self.goal.column] == name
 
     def _stage(
         self,
-        worth: Goal,
+        goal: Goal,
         hold: Hold,
         found: Sequence[Settled],
         gap: float,
         relative: bool = True,
     ) -> None:
-        """Take the purchases of most worth that keep the held values: those in hand do."""
+        """Take the purchases of the highest goal that keep the held values: those in hand do."""
         keep = self.tolerance * 1.001 if relative else 0.0
         known = _points_of(found)
         for one, answer in zip(
-            found, self._ask(worth, hold, known, gap, relative=relative, keep=keep), strict=True
+            found, self._ask(goal, hold, known, gap, relative=relative, keep=keep), strict=True
         ):
             point = one.taken.point
             assert point is not None
             if answer.point is None:  # by rounding the one in hand keeps a little less than held
-                value = float(worth.evaluate(point.corner)[0])
+                value = float(goal.evaluate(point.corner)[0])
                 answer = Answer(point, value, value, answer.ended)
             one.take(answer)
             one.complete &= answer.ended
@@ -326,8 +326,8 @@ class Question:
         """Take the cheapest of the plans that give nothing away: as good as the best found."""
         self._hold_objective(hold, found, self.tolerance)
         if not self._is_asked("capex_usd"):
-            worth = Goal("least", self.columns.place("capex_usd"))
-            self._stage(worth, hold, found, self.tolerance / 5)
+            goal = Goal("least", self.columns.place("capex_usd"))
+            self._stage(goal, hold, found, self.tolerance / 5)
         for one in found:
             one.untouched = one.taken.point
             one.taken = one.first._replace(point=one.taken.point)
@@ -343,7 +343,7 @@ class Question:
             hold.keep(least, _values(found), np.zeros(len(found)))
             keep = self._share_kept(max(self.tolerance, self.case.indifference))
             known = _points_of(found)
-            again = self._ask(self.worth, hold, known, self.gap / 20.0, keep=keep)
+            again = self._ask(self.goal, hold, known, self.gap / 20.0, keep=keep)
             for one, answer in zip(found, again, strict=True):
                 one.take(answer)
                 one.complete &= answer.ended and answer.point is not None
@@ -357,7 +357,7 @@ class Question:
         """True if more of something that nothing limits is better without end."""
         point, case = found.point, self.case
         assert point is not None
-        if self.worth.kind in ("least", "ratio"):
+        if self.goal.kind in ("least", "ratio"):
             return False
         for row, offer in enumerate(point.space.offers):
             most = units_without_limit(case, offer)
@@ -369,7 +369,7 @@ class Question:
             counts = point.box.low.copy()
             counts[row] = most
             more = point.box._replace(low=counts, high=counts)
-            search = Search([point.space], self.worth, limits[:, None], 0.0)
+            search = Search([point.space], self.goal, limits[:, None], 0.0)
             search.look_at(point.space, more)
             if search.found[0] is not None and search.best[0] > found.value:
                 return True
@@ -377,7 +377,7 @@ class Question:
 
 
 def _values(found: Iterable[Settled]) -> Numbers:
-    """The worth of the plans taken, in the last question."""
+    """The goal of the plans taken, in the last question."""
     return np.array([one.taken.value for one in found])
 
 

@@ -48,7 +48,7 @@ class Run:
     ``data_gb_per_s``, through all in use. ``goodput`` counts the share of time ``waiting`` for
     repairs. Of a job that goes on with fewer replicas ``waiting`` is the share of its work lost to
     units out, and ``mtti_s`` that of the replicas that run. ``ways`` are ids, one for each type in
-    use; ``units`` and ``used`` count by item; ``every`` so many-th local checkpoint goes on.
+    use; ``units`` and ``used`` count by item; each ``every``-th local checkpoint goes on.
     """
 
     mode: Mode
@@ -110,8 +110,7 @@ def operate(
         used: systems in use by type.
         ways: ids of the ways; a type without one runs in its first.
     """
-    hot = case.job.hot_spares
-    if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
+    if any(count > units.get(name, 0) for name, count in used.items()):
         return None
     single = _Single.build(case, mode, units, used, gpus, ways)
     if single is None:
@@ -274,8 +273,8 @@ def best_division(
     """The GPUs in use of the best score and the systems in use of each type.
 
     Numbers of GPUs are tried in the order of their bound, until the best is no worse than the
-    next bound; each is divided among the types in every way that no other passes both in what
-    is written and in what is read.
+    next bound; each is divided among the types in every way that no other exceeds both in
+    write and in read bandwidth.
 
     Args:
         team: a team of several types.
@@ -432,7 +431,7 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]
 
 
 def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
-    """True if counts keep minimum orders, highest counts, size tables and the families allowed."""
+    """True if counts keep minimum orders, highest counts and the families allowed."""
     serving: dict[str, int] = {}
     for offer in case.offers():
         count, high = units.get(offer.id, 0), offer.high
@@ -444,8 +443,6 @@ def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
-            if offer.table and count > offer.table[-1].units:
-                return False
     if len(serving) > case.max_families:
         return False
     most = {family.id: family.max_units for family in case.families}

@@ -37,7 +37,7 @@ CLEAN = 1e-8
 Coefficients of 1e-15 beside 1 lead solvers astray."""
 TINY = 1e-9
 PIECES = 8
-"""A demand that is convex in the GPUs in use is held by so many tangents."""
+"""Tangents that hold a demand which is convex in the GPUs in use."""
 
 
 class Program(Rows):
@@ -103,7 +103,7 @@ class Program(Rows):
 
         # Constraints
         self.standing_at_the_set_point()
-        self.hot_spares()
+        self.systems_in_use()
         self.spare_units()
         self.gpus_in_use()
         self.storage_families()
@@ -163,7 +163,7 @@ class Program(Rows):
     # Constraints
 
     def _at_most(self, delivered: Expression, limit: Expression, name: str) -> None:
-        """Add ``delivered <= limit``, and remember the limit: it is what a purchase delivers."""
+        """Add ``delivered <= limit``; keep the limit, as a purchase delivers the least of all."""
         self.ceilings.setdefault(delivered.name, []).append(limit)
         self.row(name, delivered - limit <= 0.0)
 
@@ -172,13 +172,12 @@ class Program(Rows):
         chosen = {way.id for way in self.ways}
         for name, (system, way) in self.case.capped.items():
             place = self.count[system.place] if name in chosen else 0.0
-            self.count.set_counts({way.standing: place})
+            self.count.set_counts({way.count_name: place})
 
-    def hot_spares(self) -> None:
-        """u_k + hot <= x_k: a fixed number of idle systems of a type in use."""
+    def systems_in_use(self) -> None:
+        """u_k <= x_k: systems in use are bought."""
         for system in self.systems:
-            idle = float(self.job.hot_spares)
-            self.row(f"used_{system.id}", self.used[system.id] + idle <= self.units[system.id])
+            self.row(f"used_{system.id}", self.used[system.id] <= self.units[system.id])
 
     def spare_units(self) -> None:
         """h + units in use <= units bought, where spares are of a pool: systems, or their trays."""
@@ -263,8 +262,9 @@ class Program(Rows):
             self._at_most(self.safe_read, read - lost_read, f"safe_read_{item.id}")
 
     def bandwidth_of_clients(self) -> None:
-        """B <= f C for every family that serves: C is what the GPU systems in use move, f of it
-        through the family's clients. Where one replica writes, C is that of its systems.
+        """B <= f C for every family that serves, C the client bandwidth of the systems in use.
+
+        f is the factor of the family's clients. Where one replica writes, C is that of its systems.
         """
         self._clients("write", self.write, one_replica=self.job.one_replica_writes)
         self._clients("read", self.read, one_replica=False)
@@ -417,7 +417,7 @@ class Program(Rows):
             if item.stock is not None:
                 self.bought.hold_stock(item)
 
-    # Useful work: variables below tangents, and what the problem asks of it
+    # Useful work: variables below tangents, and its floors
 
     def measure_work(self) -> None:
         """Add useful work in the measures that the problem asks for, and its floors:

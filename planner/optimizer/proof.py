@@ -4,9 +4,9 @@
     stage 2   the cheapest bill that is as good as the problem asks (`indifference`, `prefer`)
 
 Useful work is bounded by tangents where it is concave in the operating point (form ``tangents``);
-elsewhere the program is asked for the plan's own operating point (form ``demands``) and proves the
+elsewhere the program requires the plan's own operating point (form ``demands``) and proves the
 bill that provides it. Where program and search disagree there is no plan: an error says which
-figure. A solver's bound that a known plan passes is asked for again, without presolve.
+figure. A solver's bound that a known plan passes is computed again, without presolve.
 
 `prove_again` leaves GPU types, way, mode and spares free: a proof independent of the search.
 """
@@ -59,11 +59,11 @@ NEAR = 1e-9
 """Slack of rows at a plan's own figures, against rounding."""
 ROUNDS = 60
 LARGE, RELAXED_ROUNDS = 1_000, 6
-"""Programs of more variables are solved in fractions first, so often."""
+"""Programs of more variables are solved in fractions first, at most this often."""
 AGREED = 3e-6
 """Share by which the values of program and search may differ."""
 WITHIN = 3e-7
-"""Share by which a bill is asked to be clearly as good as the search asks: one that the search
+"""Share by which a bill has to be better than the search requires: one that the search
 refused by a rounding is none that it missed."""
 _FAR = (0.5, 0.9, 1.1, 2.0)
 SPREAD = {"gpus": (0.9, 0.99, 1.01, 1.1), "write": _FAR, "read": _FAR, "endured": _FAR}
@@ -92,7 +92,7 @@ class Proof(NamedTuple):
 
 
 def _refuse(better: float, value: float, known: float, label: str, unit: str) -> None:
-    """Raise VerificationError where the program has a plan that is better by so much, clearly."""
+    """Raise VerificationError where the program has a plan that is clearly better."""
     if better > AGREED * max(abs(known), NEAR):
         text = f"{label}: the integer program says {value:,.9g} {unit}, the search {known:,.9g}"
         raise VerificationError((text,))
@@ -171,8 +171,8 @@ class Stage:
 
         if self.program.problem.numVariables() > LARGE:  # tangents that save a long solve
             relaxed = partial(solvers.solve, self.program.problem, relaxed=True)
-            self.settle(relaxed, whole=False, rounds=RELAXED_ROUNDS)
-        found = self.settle(ask)
+            self.solve_rounds(relaxed, whole=False, rounds=RELAXED_ROUNDS)
+        found = self.solve_rounds(ask)
         self.cut = self.cut or found.status == "limit"
         return Solved("limit", bound=found.bound) if found.status == "limit" else found
 
@@ -187,7 +187,7 @@ class Stage:
             known=known,
         )
 
-    def settle(
+    def solve_rounds(
         self, ask: Callable[[], Solved], *, whole: bool = True, rounds: int = ROUNDS
     ) -> Solved:
         """Ask again, with more rows, until a solution breaks none; "limit" after many rounds."""
@@ -276,7 +276,7 @@ class _Prover:
         assert plan is not None
         best = self.answer.untouched or plan
         stage = self.stage_of(best)
-        value, bound = (None, None) if self.is_demanded(stage) else self.first_stage(stage, best)
+        value, bound = (None, None) if self.is_given_work(stage) else self.first_stage(stage, best)
         form, cut, first = stage.form, stage.cut, stage.program.problem
         if best is not plan and (
             form == "demands" or plan_team(case, best) != plan_team(case, plan)
@@ -348,7 +348,7 @@ class _Prover:
         name = self.case.objective
         return natural(name, measure(self.case, name)(run))
 
-    def is_demanded(self, stage: Stage) -> bool:
+    def is_given_work(self, stage: Stage) -> bool:
         """True if the objective is work that the operating point demands: nothing to prove."""
         return stage.form == "demands" and self.case.maximise and self.case.objective in MEASURES
 
@@ -382,7 +382,7 @@ class _Prover:
     def second_stage(self, stage: Stage, plan: Run) -> Solved:
         """The cheapest bill that is as good as the problem asks."""
         case, program = self.case, stage.program
-        if not self.is_demanded(stage):
+        if not self.is_given_work(stage):
             self.hold_objective(stage, plan)
         if case.policy.disliked:
             label, units = "units from other vendors", 0.0
@@ -440,15 +440,15 @@ def points_around(program: Program, plans: Sequence[Point]) -> list[Point]:
 # A second proof, with GPU types, way, mode and spares free.
 #
 # The problem is divided into parts: a set of GPU types with a way each, a mode, how often local
-# checkpoints go on to storage, from so many to so many spares. A part buys the fewest spares of its
-# range and counts the most, so its program is a bound. Each is asked for a plan that is better than
+# checkpoints go on to storage, and a range of spares. A part buys the fewest spares of its
+# range and counts the most, so its program is a bound. Each is searched for a plan better than
 # the best one known, by more than a gap. A part that has none is closed; another is divided until
 # its range is a single number.
 
 BETTER = 2e-6
 """A plan has to be better by this share to count as better."""
 MOST_COUNTS = 4_000
-"""So many numbers of GPUs are worked out where useful work is not concave."""
+"""Numbers of GPUs that are computed where useful work is not concave."""
 MOST_TEAMS = 400
 """Sets of types and ways beyond which nothing is proven a second time."""
 SEEDS = tuple(itertools.product((0.25, 0.5, 0.9), (0.05, 0.3)))
@@ -509,7 +509,7 @@ def _search_part(
 ) -> tuple[bool, float | None]:
     """Whether a part has no plan that reaches a floor, and the value of one that does.
 
-    Fractions are asked for first: a part of several numbers of spares is divided at once where
+    The relaxation is solved first: a part of several numbers of spares is divided at once where
     those reach the floor.
     """
     low, high = UsefulWork(case, team).gpus_range
@@ -525,7 +525,9 @@ def _search_part(
         program.row("better", objective >= least if case.maximise else objective <= least)
     program.set_objective(objective, maximise=case.maximise)
     try:
-        found = stage.settle(partial(solvers.solve, program.problem, relaxed=True), whole=False)
+        found = stage.solve_rounds(
+            partial(solvers.solve, program.problem, relaxed=True), whole=False
+        )
         if found.status == "infeasible":
             return stage.ask().status == "infeasible", None
     except OverstatedError:
@@ -533,7 +535,7 @@ def _search_part(
     if team.spares < team.spares_counted:
         return False, None
     try:
-        found = stage.settle(stage.ask)
+        found = stage.solve_rounds(stage.ask)
     except OverstatedError:
         return False, None
     better = exact and found.status == "optimal" and found.objective is not None

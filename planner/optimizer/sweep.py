@@ -39,7 +39,7 @@ class SweepAnswer(NamedTuple):
     """A scenario's answer: the plan to take, its score, and the bound of every plan's score.
 
     Scores are the objective as the search scales it, more of it is better; ``best`` is that of the
-    best plan known, and the plan is another where equally good plans are told apart.
+    best plan known, and the plan is another where ties are broken.
     ``certificate`` says what proved it: a "search" of this scenario, or what others proved
     ("reused").
     """
@@ -62,8 +62,8 @@ class Sweep:
         supplies: the limited sums.
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
-        ties: whether equally good plans are told apart, as where a scenario is solved by itself.
-        known: plans of similar cases to begin with, where ties are not told apart.
+        ties: whether ties are broken, as where a scenario is solved by itself.
+        known: plans of similar cases to begin with, where ties are not broken.
     """
 
     case: Case
@@ -149,7 +149,7 @@ class Sweep:
             worked[some] = True
             limits, gap = self.most[some].T.copy(), self.gap * NEAR
             search = Search(
-                ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=ask.effort
+                ask.spaces, ask.goal, limits, gap, not ask.logarithmic, effort=ask.effort
             )
             known = {int(place) for place in self.best[some] if place >= 0}
             found = search.run(self.points[place] for place in sorted(known))
@@ -168,7 +168,7 @@ class Sweep:
                 answers.append(SweepAnswer(None, -math.inf, bound, how))
                 continue
             run, score, endless = plans[place]
-            # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
+            # Ratios are scaled by the term: bounds keep their distance from the best.
             proven = score + max(bound - self._value_of(self.points[place]), 0.0)
             answers.append(SweepAnswer(run, score, proven, how, endless, score))
         return answers
@@ -193,7 +193,7 @@ class Sweep:
             self.score[better], self.best[better] = value, len(self.points) - 1
 
     def _value_of(self, point: Point) -> float:
-        return float(self.question.worth.evaluate(point.corner)[0])
+        return float(self.question.goal.evaluate(point.corner)[0])
 
     def _few(self) -> Places:
         """The point of each scenario, -1 for none: of few that together are good enough the
@@ -214,8 +214,8 @@ class Sweep:
         if not chosen:
             return self.best
         few = np.array(sorted(chosen), dtype=np.int64)
-        worth = np.where(fits[few], value[few, None], -np.inf)
-        return np.where(self.best >= 0, few[np.argmax(worth, axis=0)], -1)
+        values = np.where(fits[few], value[few, None], -np.inf)
+        return np.where(self.best >= 0, few[np.argmax(values, axis=0)], -1)
 
 
 # Bounds of plans with each of many items.
@@ -247,7 +247,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
         demands[rows[name], place] = space.first[rows[name]]
     limits = np.tile(ask.columns.limits(case)[:, None], (1, len(names)))
     search = Search(
-        ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
+        ask.spaces, ask.goal, limits, gap, not ask.logarithmic, effort=effort, demands=demands
     )
     begin = []
     for space in ask.spaces:  # the GPU systems that a scenario demands are in use
@@ -257,7 +257,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
         begin.append((space, boxes.take(runs)))
     sign, measured = (1.0 if case.maximise else -1.0), measure(case, case.objective)
     for name, answer in zip(names, search.run(begin=begin), strict=True):
-        run = None if answer.point is None else answer.point.operated()
+        run = None if answer.point is None else answer.point.operate_point()
         if run is not None:
             found[name] = measured(run) + sign * (answer.bound - answer.value)
         elif not answer.ended:

@@ -109,7 +109,7 @@ class BestUse(Work):
 
     # How many may be in use.
 
-    def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
+    def systems_and_gpus(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
         """The systems and the most GPUs of purchases.
 
         Args:
@@ -267,7 +267,7 @@ class BestUse(Work):
         of it does more than the better of its ends would, if it waited as little as the fewest.
 
         Args:
-            use: uses of purchases by their rows, with so many steps fewer than the most.
+            use: uses of purchases by their rows, and numbers of steps below the most.
             last: the most steps fewer of each.
             first: the bounds of the first tries, a row for each purchase.
         """
@@ -312,7 +312,7 @@ MEASURES: dict[str, Measure] = {
 STEP = 1e-5
 """Half the width of a difference quotient, as a share of its argument."""
 ABOVE = 1e-9
-"""A tangent stands so much above the work, against rounding."""
+"""Share by which a tangent is raised above the work, against rounding."""
 BEYOND = 32
 """Places at which a tangent beyond the peak is checked."""
 
@@ -347,7 +347,7 @@ class Tangent(NamedTuple):
 class Team:
     """Operation of the job, decided by the search: GPU systems, the way on each, mode and spares.
 
-    ``every`` so many-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
+    Each ``every``-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
     the work as many as ``spares_counted``: more of them than bought give an upper bound.
     """
 
@@ -480,7 +480,7 @@ class UsefulWork:
         return found._replace(slopes=slopes)
 
     def _tangent(self, at: Point, measure: Measure) -> Tangent | None:
-        """The tangent by difference quotients, one-sided at the end of what is allowed."""
+        """The tangent by difference quotients, one-sided at the end of the allowed range."""
         names = [name for name in Point._fields if math.isfinite(getattr(at, name))]
         sides = [
             at._replace(**{name: getattr(at, name) * (1.0 + step)})

@@ -208,7 +208,6 @@ class _Check:
             systems: float = run.systems
             if isinstance(job, TrainingJob):
                 replica = _replica(job)
-                systems += job.gpus.hot_spares
                 if job.repair is not None and job.repair.unit == "system":
                     systems += run.spares
                 held = run.systems * usable_gpus(job, item)

@@ -26,7 +26,8 @@ from planner.case.model import Case, Companions
 from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
-from planner.loader import joined, read_document, validated
+from planner.loader import joined, read_document
+from planner.loader.documents import validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
 from planner.portfolio.schema import (
@@ -418,13 +419,9 @@ def _place(
     case = replace(
         case,
         systems=tuple(replace(each, installed=0) for each in case.systems),
-        storage=tuple(_steady(each) for each in case.storage if not each.table),
-        standing=(),
+        storage=tuple(_steady(each) for each in case.storage),
+        unusable=(),
         companions=Companions(),
-        not_considered=(
-            *case.not_considered,
-            *((each.id, "bandwidth by a table") for each in case.storage if each.table),
-        ),
     )
     case = with_companions(free, _within_budget(portfolio, case, owned))
     case = replace(case, companions=case.companions_for(()))
@@ -493,7 +490,7 @@ def _training(
     problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})
     view = _view(document, place.name, number)
     case = resolve(_joined(problem, view, place.name, number, ()))
-    steady = tuple(_steady(each) for each in case.storage if not each.table)
+    steady = tuple(_steady(each) for each in case.storage)
     case = replace(case, storage=steady)
     for system in case.systems:
         on_offer = place.offers.get(system.id)

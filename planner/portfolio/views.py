@@ -23,7 +23,7 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.page import ShownStudy, fragment, report
+from planner.report.page import ShownStudy, fragment, render_page
 from planner.report.screen import show
 from planner.report.words import gap as relative_gap
 from planner.workbook import add_sheet
@@ -255,7 +255,7 @@ def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
     charts = timeline(plan) if plan.runs else ()
     shown = ShownStudy(tuple(view(plan, full=True)), charts)
-    return report(_title(plan), None, [shown]).encode()
+    return render_page(_title(plan), None, [shown]).encode()
 
 
 def explored(plan: PortfolioPlan) -> str:

@@ -200,7 +200,7 @@ class Table:
 # Charts: a panel of layers on two axes.
 
 Tone = Literal["main", "second", "third"]
-"""A colour; shape, dash or hatching always tell it apart, too."""
+"""A colour; shape, dash or hatching distinguish it, too."""
 Gap = float | None
 """A coordinate; None breaks a line."""
 

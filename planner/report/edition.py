@@ -72,7 +72,7 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
         model = model.model_copy(update=hidden)
-    if isinstance(model, Line) and model.is_percentage:  # what it counts is money
+    if isinstance(model, Line) and model.is_percentage:  # its quantity is money
         once = {
             "quantity": 1,
             "purchased": 1,
@@ -239,7 +239,7 @@ def _key(line: Line, sku: str) -> tuple[str, str, int]:
 
 
 CORE_SECTIONS = ("Compute", "Storage", "Components")
-"""Sections of what the optimiser counts; all others hold dependent items."""
+"""Sections of decided items; all others hold dependent items."""
 
 
 def own_lines(plan: Plan) -> list[Line]:

@@ -48,7 +48,7 @@ class ShownStudy(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
+def render_page(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
     """The page as one HTML text without scripts.
 
     Args:
@@ -225,5 +225,5 @@ def _facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "About", plan.description or ""
     yield "Scenario", made.scenario or ""
     yield "Changed", ", ".join(made.overrides)
-    if plan.shown_in.source:  # outside nobody is told whose rate it is
+    if plan.shown_in.source:  # other editions have no source of the rate
         yield "Currency", plan.shown_in.rate_text()

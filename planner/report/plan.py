@@ -66,7 +66,7 @@ _FAR = 0.9
 
 
 def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
-    """The first screen, and after it the parts asked for.
+    """The first screen, and after it the requested parts.
 
     Args:
         plan: the plan; of one that buys nothing everything is shown.
@@ -331,7 +331,7 @@ def question_text(plan: Plan, job: JobPlan) -> str:
     if goal.name == HIDDEN_OBJECTIVE:
         return ""
     within, floors = (
-        [of_limit(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
+        [limit_text(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
         for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{goal.sense} {objective_label(goal.name)}" + (f", job {job.name}" if job.name else "")
@@ -339,7 +339,7 @@ def question_text(plan: Plan, job: JobPlan) -> str:
     return text + (f", within {fmt.join_words(within)}" if within else "")
 
 
-def of_limit(limit: LimitReport) -> str:
+def limit_text(limit: LimitReport) -> str:
     """A limit that people set, with its label."""
     value, label = fmt.quantity(limit.limit, limit.unit), limit.label.removesuffix(", known part")
     value = value.removesuffix(f" {limit.unit}") if limit.unit in label.split() else value

@@ -406,15 +406,14 @@ def waiting_share(spares: int, load: float) -> float:
     return blocked
 
 
-def waiting_odds(spares: int, load: float, racks: float = 1.0) -> float:
+def waiting_odds(spares: int, load: float) -> float:
     """Time a job waits for repairs over the time it does not.
 
-    Args:
-        racks: racks in use with that load and spares of their own each, of which the job needs all.
-            An upper bound then, close up to 0.02, as repairs go on while it waits.
+    Of several racks with spares of their own, all needed, the sum is an upper bound, close up to
+    0.02, as repairs go on while the job waits.
     """
     blocked = waiting_share(spares, load)
-    return racks * blocked / (1.0 - blocked)
+    return blocked / (1.0 - blocked)
 
 
 @lru_cache(maxsize=256)
@@ -452,7 +451,7 @@ def longest_swap_per_mtti(hardware_share: float) -> float:
 
     Up to it the logarithm of the factor ``1 + hardware_share expm1(-swap / MTTI)`` of swaps on
     goodput is concave in the logarithm of the MTTI: where g (1 - p) <= 1, g the swap over the MTTI
-    and p the share of hardware in what is left.
+    and p the share of hardware in the rest.
     """
     low, high = 1.0, 700.0
     for _ in range(100):

@@ -40,7 +40,7 @@ FULL = 1 + 1e-9
 EMPTY = (FULL, FULL, FULL)
 NOISE = 1e-9
 DEAR = 1e-8
-"""Contents that are worth so much more than a rack, or than others, count as worth the same."""
+"""Contents worth less than this more than a rack, or than others, count as equal."""
 SLACK = 0.01
 """Prices that are this far from the best will do where they round up to the same racks."""
 MOST_PIVOTS = 500
@@ -52,7 +52,7 @@ MOST_ROUNDED = 5_000
 MOST_KEPT = 50_000
 MIXTURE = 12
 MOST_NEAR = 32
-"""So many of the latest prices are tried on other counts: those of neighbours prove as much."""
+"""Latest prices that are tried on other counts: those of neighbours prove as much."""
 
 
 def ceil(value: float) -> int:
@@ -68,7 +68,7 @@ class RackPrices(NamedTuple):
     times: tuple[float, ...]
 
     def bound_racks(self, counts: Sequence[float]) -> float:
-        """Worth of counts in racks: they take no fewer."""
+        """Lower bound of the racks that counts take."""
         return sum(price * count for price, count in zip(self.each, counts, strict=True))
 
 
@@ -108,7 +108,7 @@ class Packing:
         return self.known[counts]
 
     def price_counts(self, counts: Sequence[float]) -> RackPrices:
-        """The prices at which counts are worth most, or so near that it rounds the same."""
+        """Prices whose bound for counts is the highest, or rounds up to the same racks."""
         key = tuple(counts)
         if key not in self.priced:
             _make_room(self.priced)
@@ -217,7 +217,7 @@ def _fitting(room: Sides, share: Sides) -> int:
 def _worths(kinds: Packing, order: Sequence[int], worth: Sequence[float]) -> list[Worth]:
     """From each place on, the highest worth of room in the kinds still to come.
 
-    However sides are weighed, a rack has 1 of the mixture, and what a device is worth for its part
+    However sides are weighed, a rack has 1 of the mixture, and the worth of a device for its part
     of that is a price of mixed room. Of mixtures the best one for an empty rack is taken.
     """
     values, mixed = np.array([worth[k] for k in order])[:, None], kinds.mixed[list(order)]
@@ -349,7 +349,7 @@ class _Search:
         rounded = self._rounded(fewest, MOST_ROUNDED)
         if rounded is not None:
             return rounded
-        # What is worth exactly as much as it can be leaves least to be tried.
+        # Exact prices leave the fewest contents to try.
         self.prices = _Pricing(self.kinds, self.counts).run(0.0)
         self.failed.clear()
         for racks in range(ceil(self.prices.bound_racks(self.counts)), most):
@@ -402,7 +402,7 @@ class _Search:
         return chosen
 
     def _contents(self, left: Counts, racks: int) -> Iterator[Counts]:
-        """Yield what the next rack may hold of what is left, if all is to stand in so many racks.
+        """Yield contents of the next rack, if all that is left has to fit into a number of racks.
 
         It holds one of the largest kind that is left, and nothing else fits beside it: if there is
         a way to place them all, there is one with such a rack.
@@ -416,7 +416,7 @@ class _Search:
     def _content(
         self, left: Counts, order: Sequence[int], worths: list[Worth], worth: float
     ) -> Iterator[Counts]:
-        """Yield contents of a rack that are worth so much and that nothing fits beside."""
+        """Yield contents of a rack of at least a worth, beside which nothing fits."""
         shares, prices = self.kinds.shares, self.prices.each
         here = [0] * len(left)
 

@@ -144,7 +144,7 @@ def pack_shared_racks(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tu
     """The least racks that devices of all kinds share: contents, and how many racks have each.
 
     Args:
-        boxes: devices and how many of each; a device without size stands nowhere.
+        boxes: devices and how many of each; a device without size takes no rack.
         space: height, power and weight of each rack.
 
     Raises:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from pydantic import BaseModel
 
 from planner import shipped
@@ -256,22 +255,12 @@ class Basis:
     # Bandwidth and endurance.
 
     def nameplate(self, sku: str, count: float) -> tuple[float, float]:
-        """(Read, write) nameplate bandwidth of ``count`` units, GB/s.
-
-        A table of sizes is linear between rows, proportional below its first one.
-        """
+        """(Read, write) nameplate bandwidth of ``count`` units, GB/s."""
         item = self.items[sku]
         if item.category != "storage" or item.is_bulk or count == 0:
             return 0.0, 0.0
-        if item.sizes is None:
-            each = value(item.provides.read), value(item.provides.write)
-            return (each[0] or 0.0) * count, (each[1] or 0.0) * count
-        rows = np.array([(row.units, row.read, row.write) for row in item.sizes.rows]).T
-        if count > rows[0, -1]:
-            return 0.0, 0.0
-        read, write = (float(np.interp(count, rows[0], side)) for side in rows[1:])
-        part = min(1.0, count / float(rows[0, 0]))
-        return part * read, part * write
+        each = value(item.provides.read), value(item.provides.write)
+        return (each[0] or 0.0) * count, (each[1] or 0.0) * count
 
     def unit_endurance(self, sku: str) -> float | None:
         """Write endurance of one unit, TB per day: as stated, or by the flash in it."""

@@ -80,11 +80,11 @@ def write(
         stream: where the bytes go, open for writing.
         audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
         prices: which prices it shows, by default those of the audience.
-        inputs: the text of the plan's inputs; the internal edition carries it, or what the plan
-            holds.
+        inputs: the text of the plan's inputs; the internal edition carries it, or the plan's
+            own.
         more: further sheets of the internal edition.
         typed: values of cells that were edited, by their place, to compute with.
-        keep: whether the cells returned hold what was written.
+        keep: whether the cells returned keep their content.
 
     Raises:
         ValueError: the plan holds more than one job.
@@ -437,7 +437,7 @@ def unpack(text: str) -> tuple[Plan, str, datetime]:
 
 
 def write_racks(book: Book, plan: Plan) -> None:
-    """Write the sheet Racks & fabric: both stand as planned, as only a new plan can tell them."""
+    """Write the sheet Racks & fabric: both follow a new plan alone."""
     sheet = Sheet(book, RACKS, (30, 60, 10, 11, 11, 11, 12, 12, 18), landscape=True)
     under = "As planned: counts of switches, links and racks follow a new plan, not an edit here."
     sheet.head("Racks and fabric", under)

@@ -289,7 +289,7 @@ class Sheet:
             held: Scalar = clean(value)
             self.page.write_string(row, column, held, look)
         else:
-            held = value if isinstance(value, int) else float(f"{value:.15g}")  # what a cell keeps
+            held = value if isinstance(value, int) else float(f"{value:.15g}")  # as a cell keeps it
             self.page.write_number(row, column, held, look)
         self._keep(row, column, held)
         return held

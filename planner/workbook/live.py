@@ -39,7 +39,7 @@ _TEXT, _COMPARED, _ADDED, _MULTIPLIED, _RAISED, WHOLE = 1, 2, 3, 4, 5, 9
 def _operator(
     sign: str, binds: int, work: Callable[[float, float], float], *, turned: bool = False
 ) -> Callable[[V, Term], V]:
-    """A method for an operator; of ``turned`` the V stands on the right."""
+    """A method for an operator; of ``turned`` the V is the right operand."""
 
     def method(one: V, other: Term) -> V:
         a, b = (as_value(other), one) if turned else (one, as_value(other))

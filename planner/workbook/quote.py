@@ -224,7 +224,7 @@ class Bill:
         self.book, self.plan, self.prices = book, plan, prices
         self.columns = _columns(plan, prices, book.currency.code)
         self.at = {column.key: index for index, column in enumerate(self.columns)}
-        closed = {"unit_list"} if prices == "list+net" else set()  # what is paid is the net price
+        closed = {"unit_list"} if prices == "list+net" else set()  # the net price is paid
         keys = _INPUTS.keys() & self.at.keys() - closed
         self.inputs = {key: of for key, of in _INPUTS.items() if key in keys}
         services = any(line.section == "Services" for line in plan.lines)

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from planner.report.edition import Audience, for_audience, visible_fields
 from planner.report.exports import bill, bill_csv, bill_json
-from planner.report.page import report
+from planner.report.page import render_page
 from planner.schema import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from tests.workbook.conftest import made
@@ -133,7 +133,7 @@ def files(source: Plan, audience: Audience, prices: Prices) -> dict[str, bytes]:
         "xlsx": made(source, audience, prices).content,
         "csv": bill_csv(listed, prices),
         "json": bill_json(listed, prices),
-        "html": report("x", shown, []).encode(),
+        "html": render_page("x", shown, []).encode(),
     }
 
 
