@@ -174,6 +174,7 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("limited", ("objective", "gap"), 1e-3, "objective.gap: plan says 0.001"),
     ("limited", ("objective", "best"), None, "objective.best: missing"),
     ("limited", ("status",), "infeasible", "a plan that is infeasible has none"),
+    ("limited", ("message",), "no plan", "message: a plan has none"),
     ("sync_bundle", (*JOB, "interval_s"), 601.0, "jobs.interval_s: plan says 601 s"),
     ("sync_bundle", (*JOB, "mode"), "async", "jobs.mode: asked for"),
     ("two_types", (*JOB, "gpu_types"), ("gpu_a",), "jobs.systems_by_type"),

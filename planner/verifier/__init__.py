@@ -100,6 +100,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Findings:
     found, basis = Findings(), Basis.from_inputs(inputs)
     try:
         if plan.status in ("optimal", "feasible"):
+            found.require(plan.message is None, "message: a plan has none")
             _check_solved(found, basis, plan, drawn)
         else:
             empty = not plan.lines and not plan.jobs and plan.totals is None
