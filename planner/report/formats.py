@@ -313,7 +313,7 @@ def goal(study: Study) -> str:
     return objective_label(study.objective)
 
 
-def amount(study: Study, value: float) -> str:
+def objective_amount(study: Study, value: float) -> str:
     """A value of the objective with its unit."""
     return amount_of(study.objective, value)
 
@@ -322,8 +322,12 @@ def unchanged_objective(study: Study) -> str:
     """The objective of the unchanged problem with its bound, as a sentence."""
     if study.base is None:
         return "The unchanged problem is infeasible."
-    text = f"Unchanged problem: {goal(study)} {amount(study, study.base)}"
-    bound = "no bound" if study.base_bound is None else f"bound {amount(study, study.base_bound)}"
+    text = f"Unchanged problem: {goal(study)} {objective_amount(study, study.base)}"
+    bound = (
+        "no bound"
+        if study.base_bound is None
+        else f"bound {objective_amount(study, study.base_bound)}"
+    )
     return f"{text}; {bound}."
 
 

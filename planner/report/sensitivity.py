@@ -158,7 +158,7 @@ def tornado(study: Tornado) -> list[Block]:
             "Now",
             "no plan"
             if study.base is None
-            else f"{fmt.goal(study)} {fmt.amount(study, study.base)}",
+            else f"{fmt.goal(study)} {fmt.objective_amount(study, study.base)}",
         ),
         ("No effect", fmt.list_first(still, 6)),
         ("", study.message or ""),
@@ -236,7 +236,7 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
                 side == "high",
             )
         )
-    layers.append(Reference(f"now: {fmt.amount(study, study.base)}", base, False))
+    layers.append(Reference(f"now: {fmt.objective_amount(study, study.base)}", base, False))
     panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
     text = f"{fmt.count_noun(len(study.swings), 'input')} changed one at a time, "
     text += f"{len(moving)} drawn; beside each bar its value there."

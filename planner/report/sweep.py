@@ -153,13 +153,18 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
     best_text = ""
     if at is not None:
         where = _where(rows, inputs, at)
-        best_text = fmt.amount(study, cell(rows, "objective", at)) + (
+        best_text = fmt.objective_amount(study, cell(rows, "objective", at)) + (
             f" with {where}" if where else ""
         )
     facts = (
         ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
-        ("Now", "" if study.base is None else f"{fmt.goal(study)} {fmt.amount(study, study.base)}"),
+        (
+            "Now",
+            ""
+            if study.base is None
+            else f"{fmt.goal(study)} {fmt.objective_amount(study, study.base)}",
+        ),
         ("Ended", fmt.count_statuses(study.statuses)),
     )
     title = Heading(
@@ -303,7 +308,9 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     ys = [None if (value := found[row]) is None else value / high for row in order]
     layers: list[Layer] = [Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys), style="o-")]
     if study.base is not None:
-        layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
+        layers.append(
+            Reference(f"now: {fmt.objective_amount(study, study.base)}", study.base / high)
+        )
     without = sum(value is None for value in found)
     text = f"No plan in {fmt.count_noun(without, 'scenario')}." if without else ""
     return Panel(x, y, tuple(layers)), text
@@ -339,7 +346,7 @@ def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]
     said = ""
     if top is not None:
         where = _where(rows, inputs, top)
-        said = f"Star: the best, {fmt.amount(study, found[top] or 0.0)} at {where}."
+        said = f"Star: the best, {fmt.objective_amount(study, found[top] or 0.0)} at {where}."
     without = sum(value is None for value in found)
     said += f" {fmt.count_noun(without, 'scenario')} without a plan." if without else ""
     return Panel(*axes, tuple(layers)), said
