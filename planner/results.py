@@ -23,11 +23,12 @@ from planner import files
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
+from planner.process import list_files
 from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.exports import stem_of
-from planner.report.formats import clean, join_words
+from planner.report.formats import clean
 from planner.report.screen import show
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
@@ -400,11 +401,6 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
     return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
 
 
-def list_files(paths: Sequence[Path]) -> str:
-    """File names as a sentence lists them; nothing in them steers the terminal."""
-    return join_words(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
-
-
 def created_today() -> datetime:
     """Today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
     return datetime.combine(today(), time())
@@ -413,15 +409,12 @@ def created_today() -> datetime:
 # Files of analyses: STEM.NAME.json, .html, .xlsx, .png.
 
 
-def write_files(target: Target, *records: Any, page_only: bool = False) -> None:
-    """Write JSON, pictures, page and workbook of the records of one study, or its page alone."""
+def write_files(target: Target, *records: Any) -> None:
+    """Write JSON, pictures, page and workbook of the records of one study."""
     if isinstance(records[0], Printed):
         write_all({target.file(end): data for end, data in records[0].files.items()})
         return
     contents = _page_of(target, records)
-    if page_only:
-        write_all(contents)
-        return
     from planner import workbook
     from planner.report.exports import write_files as write_rows
 
@@ -498,7 +491,7 @@ def shown_study(record: Any) -> ShownStudy:
 
 # Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.
 
-Also = Literal["cables", "netbox", "bill.csv", "bill.json"]
+Also = Literal["html", "cables", "netbox", "bill.csv", "bill.json"]
 Part = Literal["lines", "notes", "proof"]
 
 
@@ -529,9 +522,7 @@ def words_of(option: str, given: Sequence[str] | None, choices: object) -> tuple
     return tuple(dict.fromkeys(one_of(option, word, get_args(choices)) for word in words))
 
 
-def write_plan(
-    target: Target, plan: Plan, *, also: Collection[str], html: bool, edition: Edition
-) -> None:
+def write_plan(target: Target, plan: Plan, *, also: Collection[str], edition: Edition) -> None:
     """Write the files of a plan; only the internal edition carries the plan and its inputs.
 
     A plan without lines (infeasible, no solution) leaves no files.
@@ -561,7 +552,7 @@ def write_plan(
     for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
         if kind in also:
             contents[kind] = as_bytes(bill(shown, edition.audience, prices), prices)
-    if html:
+    if "html" in also:
         contents["html"] = plan_page(shown, edition)
     mark = "" if inside else f"{edition.audience}."
     write_all({target.file(f"{mark}{ending}"): data for ending, data in contents.items()})

@@ -30,7 +30,7 @@ FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-2
 MESSAGES: dict[Status, str] = {
     "infeasible": NO_PLAN,
     "unbounded": "nothing limits the purchase: give a power, space or cost budget",
-    "no_solution": "the problem as it stands was not solved",
+    "no_solution": "the unchanged problem was not solved",
 }
 _NEAR = 1e-9
 

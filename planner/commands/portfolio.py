@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from planner import units
 from planner.errors import Finding, InputError
 from planner.files import write_all
-from planner.library import Settings, as_texts, solve_portfolio
+from planner.library import solve_portfolio
 from planner.results import Printed, Target, Writer, created_today
+from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:

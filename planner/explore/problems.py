@@ -19,7 +19,6 @@ from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
-from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.checks import checked
@@ -37,6 +36,7 @@ from planner.report.edition import in_currency
 from planner.report.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
+from planner.sources import is_portfolio
 from planner.verifier import verify
 from planner.workbook import write
 

@@ -42,9 +42,9 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue
+from planner.shipped import __version__
 from planner.verifier import faults, recheck
 from planner.verifier.basis import Findings
-from planner.version import __version__
 from planner.workbook import BASIS, performance, quote, unpack, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.formulas import Scalar, spelled
