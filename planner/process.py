@@ -14,7 +14,7 @@ import typer
 
 from planner import files, removed
 from planner.errors import PlannerError, StoppedError
-from planner.report.words import join_words
+from planner.report.formats import join_words
 from planner.terminal import catch_interrupts, discard, follow, interrupt_handled, say
 
 
