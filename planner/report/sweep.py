@@ -153,23 +153,16 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
     best_text = ""
     if at is not None:
         where = _where(rows, inputs, at)
-        best_text = fmt.objective_amount(study, cell(rows, "objective", at)) + (
-            f" with {where}" if where else ""
-        )
+        best_text = fmt.objective_amount(study, cell(rows, "objective", at))
+        best_text += f" with {where}" if where else ""
     facts = (
         ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
-        (
-            "Now",
-            ""
-            if study.base is None
-            else f"{fmt.goal(study)} {fmt.objective_amount(study, study.base)}",
-        ),
+        ("Now", fmt.base_objective(study)),
         ("Ended", fmt.count_statuses(study.statuses)),
     )
-    title = Heading(
-        f"{fmt.study_name(study)}  (sweep of {fmt.count_noun(study.asked, 'scenario')})"
-    )
+    asked = fmt.count_noun(study.asked, "scenario")
+    title = Heading(f"{fmt.study_name(study)}  (sweep of {asked})")
     if not length(rows):
         return [title, Facts(facts)]
     no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
@@ -263,11 +256,8 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """The chart of a sweep."""
     found, inputs = _numbers(rows, "objective"), varied(study, rows)
     names = [fmt.one_line(column.label, 40) for column in inputs]
-    over = (
-        f"by {fmt.join_words(names)}"
-        if 0 < len(names) <= _MOST_INPUTS
-        else f"over {len(names)} inputs"
-    )
+    few = 0 < len(names) <= _MOST_INPUTS
+    over = f"by {fmt.join_words(names)}" if few else f"over {len(names)} inputs"
     title = f"{capital(fmt.goal(study))} {over}"
     if not any(value is not None for value in found):
         text = f"No scenario of {length(rows):,} has a plan ({fmt.count_statuses(study.statuses)})."
@@ -279,10 +269,8 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
         panel, text = _map(study, rows, inputs)
     else:
         return ()
-    gaps = _numbers(rows, "gap")
-    bounds = widest_gap_text(
-        [gap for value, gap in zip(found, gaps, strict=True) if value is not None]
-    )
+    gaps = zip(found, _numbers(rows, "gap"), strict=True)
+    bounds = widest_gap_text([gap for value, gap in gaps if value is not None])
     count = f"{fmt.count_noun(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
