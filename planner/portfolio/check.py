@@ -17,7 +17,7 @@ from planner.portfolio.schema import JobRun, MarketRule, PortfolioPlan, Training
 from planner.schema.catalog import Item
 from planner.schema.job import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
-from planner.verifier.job import BYTES_PER_PARAMETER, CLIENT_GB_PER_S_PER_GPU, failure_rate
+from planner.verifier.job import CLIENT_GB_PER_S_PER_GPU, checkpoint_size, failure_rate
 from planner.verifier.physics import Times, goodput, measured_rate, peak_tflops, usable_gpus
 
 NEAR = 2e-6
@@ -284,8 +284,10 @@ class _Check:
         for run in self.plan.runs:
             if run.interval_s and run.delivered_write_gb_per_s and run.delivered_read_gb_per_s:
                 job = self._training(run)
-                drain_s = _size_gb(job) / run.delivered_write_gb_per_s
-                restore_s = _copies(job, run) * _size_gb(job) / run.delivered_read_gb_per_s
+                drain_s = checkpoint_size(job)[0] / run.delivered_write_gb_per_s
+                restore_s = (
+                    _copies(job, run) * checkpoint_size(job)[0] / run.delivered_read_gb_per_s
+                )
                 yield from self._limits_of(run, job, run.interval_s, drain_s, restore_s)
                 yield from self._clients(run)
                 # swaps, waiting and derived stalls: of the single plan's verifier alone
@@ -296,7 +298,7 @@ class _Check:
         self, run: JobRun, job: TrainingJob, interval: float, drain_s: float, restore_s: float
     ) -> Iterator[str]:
         rule, stop_s = job.checkpoint.interval, job.checkpoint.known_stall_s
-        written = _size_gb(job) / 1000.0 * 86_400.0 / interval
+        written = checkpoint_size(job)[0] / 1000.0 * 86_400.0 / interval
         low, high = 0.0, math.inf
         if isinstance(rule, FixedInterval):
             yield from _differs(f"job {run.job}: interval", interval, rule.every_s, 1e-6)
@@ -385,18 +387,8 @@ def _replica(job: TrainingJob) -> int | None:
     return job.parallelism.replica_gpus if len(job.options) == 1 and job.parallelism else None
 
 
-def _bytes(job: TrainingJob) -> float:
-    each = job.bytes_per_parameter
-    return float(BYTES_PER_PARAMETER[each] if isinstance(each, str) else each)
-
-
-def _size_gb(job: TrainingJob) -> float:
-    given = job.checkpoint.size_gb
-    return (job.parameters or 0.0) * _bytes(job) / 1e9 if given is None else given
-
-
 def _capacity_tb(job: TrainingJob) -> float:
-    return (job.checkpoint.keep_last + 1) * _size_gb(job) / 1000.0 + job.dataset_tb
+    return (job.checkpoint.keep_last + 1) * checkpoint_size(job)[0] / 1000.0 + job.dataset_tb
 
 
 def _copies(job: TrainingJob, run: JobRun) -> float:
@@ -407,4 +399,5 @@ def _copies(job: TrainingJob, run: JobRun) -> float:
     copies = run.gpus / replica
     if job.restore.fan_out == "every_replica":
         return copies
-    return (_bytes(job) - 2.0) / _bytes(job) + 2.0 / _bytes(job) * copies
+    each = checkpoint_size(job)[1]
+    return (each - 2.0 + 2.0 * copies) / each
