@@ -119,7 +119,7 @@ def test_what_is_proven_of_many_scenarios_is_true_of_each(family: str, chunk: in
     for seed, inputs in planned(FAMILIES[family], 10_000 + 1_000 * chunk, 4):
         gap = random.Random(seed).choice((1e-2, 1e-3, 1e-5))
         scenarios = changed_in_all(inputs, seed)
-        found = make_rows(inputs, scenarios, Options(gap))
+        found = rows_of(inputs, scenarios, Options(gap))
         for scenario, row in zip(scenarios, found, strict=True):
             if row["status"] != "invalid":
                 check(inputs, scenario, row, gap)
@@ -130,7 +130,7 @@ def test_most_rows_of_a_fine_sweep_are_proven_by_others() -> None:
     path = next(path for path in FIELDS if value_at(inputs.problem, path) is not None)
     value = value_at(inputs.problem, path)
     scenarios = [Scenario(n, (Change(path, value * (0.9 + 0.002 * n), ""),)) for n in range(100)]
-    rows = make_rows(inputs, scenarios, Options(gap=1e-3))
+    rows = rows_of(inputs, scenarios, Options(gap=1e-3))
     reused = [row for row in rows if row["certificate"] == "reused"]
     assert len(reused) >= 80
     for place in (0, 33, 66, 99):
@@ -226,7 +226,7 @@ def test_racks_that_first_fit_does_not_reach_are_drawn() -> None:
         request.more.setdefault("extras", {})[name] = {"count": count}
     inputs = inputs_of(request.case())
     assert not confirms(inputs, best(inputs, drawn=False))
-    (row,) = make_rows(inputs, [Scenario(0, ())], Options(gap=GAP))
+    (row,) = rows_of(inputs, [Scenario(0, ())], Options(gap=GAP))
     assert (row["status"], row["racks"]) == ("optimal", 4)
 
 
@@ -261,7 +261,7 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
 # Rows of a sweep's table, in the order of their scenarios.
 
 
-def make_rows(
+def rows_of(
     inputs: Inputs, scenarios: Sequence[Scenario], options: Options | None = None
 ) -> list[Row]:
     """Return the row of each scenario of a problem, solved in this process."""

@@ -82,7 +82,7 @@ def test_regret_is_what_solving_with_fixed_counts_says(
         scenarios.extend(each)
         return solve_scenarios(inputs, each, *rest)
 
-    monkeypatch.setattr(uncertain, "answers", noted)
+    monkeypatch.setattr(uncertain, "solve_scenarios", noted)
     inputs, plan = read(small, *settings)
     found = study(inputs, dists, EXACT, plan=plan, samples=6)
     assert found.sense == sense
