@@ -27,6 +27,7 @@ from planner.results import (
     Writer,
     deliver,
     words_of,
+    write_files,
     write_plan,
 )
 from planner.shipped import __version__
@@ -109,7 +110,7 @@ Output = Annotated[Path, _output(True)]
 StudyOutput = Annotated[Path | None, _output("write no files")]
 _GAP = "Largest MIP gap to prove, as a share or in percent."
 _LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
-_ALSO = f"Write more: {', '.join(get_args(Also))}; html is a page that opens offline."
+_ALSO = f"Write more: {', '.join(get_args(Also))}."
 TimeLimit = Annotated[Text, _option(_LIMIT, metavar="TIME")]
 Rates = Annotated[Texts, _option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
 _FORMAT = "Format of times or dates: '%d/%m/%Y %H:%M'."
@@ -267,6 +268,7 @@ def solve(
         Path | None, _option("Write the integer program, *.mps or *.lp.", callback=_a_model)
     ] = None,
     also: Annotated[Texts, _option(_ALSO, metavar="NAMES")] = None,
+    html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
         _option("Readers of the files; partners see net prices and discounts."),
@@ -282,7 +284,7 @@ def solve(
     parts, more = words_of("--show", show, Part), words_of("--also", also, Also)
     target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
     study: Study = partial(library.solve, problem, save_model=save_model)
-    write: Writer = partial(write_plan, also=more, edition=EDITIONS[audience])
+    write: Writer = partial(write_plan, also=more, html=html, edition=EDITIONS[audience])
     if _portfolio(ctx, problem, "also", "save_model"):  # its page is always written
         study = partial(library.solve_portfolio, problem)
         write = portfolio.writer(audience)
@@ -378,6 +380,7 @@ def sweep(
     set_: Settings = None,
     scenario: Scenario = None,
     output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
+    html: Annotated[bool, _option("Write the HTML page alone, for mail.", "--html")] = False,
     as_json: AsJson = False,
     full: Full = False,
     gap: Annotated[
@@ -388,11 +391,11 @@ def sweep(
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
-    folder = output or (Path() if mode == "grid" else None)
+    folder = output or (Path() if mode == "grid" or html else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
     target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
     options: dict[str, Any] = {"settings": set_, "gap": gap, "time_limit": time_limit}
-    single = (*(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario")
+    single = (*(_OF_MODES.keys() - {"vary"}), "mode", "workers", "scenario", "html")
     if _portfolio(ctx, problem, *single):
         study: Study = partial(portfolio.sweep, problem, vary or (), **options)
         return deliver(study, target)
@@ -412,7 +415,7 @@ def sweep(
         named = None if is_file or scenarios is None else scenarios.split(",")
         table = scenarios if is_file else None
         study = partial(library.sweep, problem, vary, scenarios=table, named=named)
-    return deliver(partial(study, **options), target)
+    return deliver(partial(study, **options), target, partial(write_files, page_only=html))
 
 
 def _frontiers(problem: Path, axes: Iterable[Any], **options: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ COMMANDS = {
     "catalog list": "planner catalog",
     "catalog show": "planner catalog ITEM",
     "frontier": "planner sweep --mode frontier",
-    "report": "planner solve --also html; compare and sweep write a page with -o",
+    "report": "planner solve --html; compare and sweep write a page with -o",
     "rfq": "planner quote rfq",
     "schema": "planner check --schema NAME",
     "tornado": "planner sweep --mode tornado",

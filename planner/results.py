@@ -409,12 +409,15 @@ def created_today() -> datetime:
 # Files of analyses: STEM.NAME.json, .html, .xlsx, .png.
 
 
-def write_files(target: Target, *records: Any) -> None:
-    """Write JSON, pictures, page and workbook of the records of one study."""
+def write_files(target: Target, *records: Any, page_only: bool = False) -> None:
+    """Write JSON, pictures, page and workbook of the records of one study, or its page alone."""
     if isinstance(records[0], Printed):
         write_all({target.file(end): data for end, data in records[0].files.items()})
         return
     contents = _page_of(target, records)
+    if page_only:
+        write_all(contents)
+        return
     from planner import workbook
     from planner.report.exports import write_files as write_rows
 
@@ -491,7 +494,7 @@ def shown_study(record: Any) -> ShownStudy:
 
 # Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.
 
-Also = Literal["html", "cables", "netbox", "bill.csv", "bill.json"]
+Also = Literal["cables", "netbox", "bill.csv", "bill.json"]
 Part = Literal["lines", "notes", "proof"]
 
 
@@ -522,7 +525,9 @@ def words_of(option: str, given: Sequence[str] | None, choices: object) -> tuple
     return tuple(dict.fromkeys(one_of(option, word, get_args(choices)) for word in words))
 
 
-def write_plan(target: Target, plan: Plan, *, also: Collection[str], edition: Edition) -> None:
+def write_plan(
+    target: Target, plan: Plan, *, also: Collection[str], html: bool, edition: Edition
+) -> None:
     """Write the files of a plan; only the internal edition carries the plan and its inputs.
 
     A plan without lines (infeasible, no solution) leaves no files.
@@ -552,7 +557,7 @@ def write_plan(target: Target, plan: Plan, *, also: Collection[str], edition: Ed
     for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
         if kind in also:
             contents[kind] = as_bytes(bill(shown, edition.audience, prices), prices)
-    if "html" in also:
+    if html:
         contents["html"] = plan_page(shown, edition)
     mark = "" if inside else f"{edition.audience}."
     write_all({target.file(f"{mark}{ending}"): data for ending, data in contents.items()})

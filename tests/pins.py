@@ -45,7 +45,7 @@ def runs() -> Iterator[tuple[str, str]]:
     yield "catalog_list", "catalog"
     yield "catalog_show", "catalog wekapod_nitro_155"
     for name in SHIPPED:
-        yield f"solve_{name}", f"solve {name}.yaml --also html,bill.csv,bill.json"
+        yield f"solve_{name}", f"solve {name}.yaml --also bill.csv,bill.json --html"
         yield f"solve_json_{name}", f"solve {name}.yaml --json --quiet -o json"
         yield f"customer_{name}", f"solve {name}.yaml --audience customer --also bill.csv"
         yield f"check_{name}", f"check {name}.yaml"

@@ -28,7 +28,7 @@ COMMANDS = """
 0 catalog --check --json
 0 check gpt3_octet.yaml --json
 0 size gpt3_octet.yaml --json
-0 solve gpt3_octet.yaml --also html,bill.csv,bill.json,cables,netbox
+0 solve gpt3_octet.yaml --also bill.csv,bill.json,cables,netbox --html
 0 solve gpt3_octet.yaml --json
 0 solve gpt3_octet.yaml --json --solver cbc -o cbc
 0 solve gpt3_octet.yaml --json --set 'policy={require_vendors: [DDN]}' -o vendor
