@@ -56,9 +56,7 @@ TRY = "give {} a value in everything_limited() of tests/optimizer/cases.py"
 def test_each_limit_has_its_place_in_the_file() -> None:
     for limit in LIMITS:
         if limit.path and "*" not in limit.path:
-            value_at(
-                everything().problem, limit.path
-            )  # a KeyError where the problem has no such place
+            value_at(everything().problem, limit.path)  # KeyError where there is none
 
 
 @cache
