@@ -20,9 +20,9 @@ from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.figures import RATIOS
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, sum_storage
+from planner.optimizer.boxes import WRITE, Boxes, Corner, Space
 from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, least_column, measure
 from planner.optimizer.operate import Run, best_division, meets_floors, operate
-from planner.optimizer.space import WRITE, Boxes, Corner, Space
 from planner.optimizer.useful_work import WORK_OBJECTIVES
 from planner.optimizer.work import Uses
 
