@@ -44,7 +44,6 @@ class Options:
         known: plans to begin with.
         save_model: file for the integer program.
         explain: without a plan, find the reason, which takes longer.
-        rivals: list the plan's storage alternatives, each of which takes a plan.
         keep: without a plan, paths that must not be relaxed.
         deadline: end of the time limit by ``time.monotonic``; infinite before the start.
     """
@@ -58,16 +57,14 @@ class Options:
     known: tuple[Run, ...] = ()
     save_model: Path | None = None
     explain: bool = True
-    rivals: bool = True
     keep: tuple[str, ...] = ()
     deadline: float = math.inf
 
-    def started(self, begun_s: float | None = None) -> Options:
-        """The same with the clock running since ``begun_s`` or now, unless it runs already."""
+    def started(self) -> Options:
+        """The same with the clock running from now on, unless it runs already."""
         if self.time_limit_s is None or math.isfinite(self.deadline):
             return self
-        begun_s = time.monotonic() if begun_s is None else begun_s
-        return replace(self, deadline=begun_s + self.time_limit_s)
+        return replace(self, deadline=time.monotonic() + self.time_limit_s)
 
     def turn(self, left: int) -> Options:
         """The same for one of ``left`` solves; each has the whole limit if no clock runs."""
@@ -140,7 +137,7 @@ def solve_with(
         infeasibility=infeasibility,
         proof=proof,
     )
-    if options.rivals and not answer.late:
+    if not answer.late:
         check = partial(verify, inputs)
         plan = add_storage_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)

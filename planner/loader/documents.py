@@ -40,6 +40,7 @@ _BEGINS = {
     "problem file": "planner init writes one",
     "catalog": "begin with catalog: NAME, sources: and items:",
     "price book": "begin with price_book: NAME, sources: and prices:",
+    "mapping": "planner quote import writes one, FILE.map.yaml",
     "file of overrides": "write for example site.facility_power: 12 MW",
 }
 """Kinds of files, and the fix of one that is no mapping."""
