@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import (
@@ -47,7 +47,6 @@ from planner.schema.analysis import (
     RulesTable,
     Series,
     Side,
-    SideKind,
     Way,
 )
 from planner.schema.operation import Loss
@@ -61,7 +60,8 @@ from planner.workbook.audit import audit
 Read = tuple[Side, Plan]
 """A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
-_KINDS: dict[str, SideKind] = {
+_Kind = Literal["plan", "problem", "workbook"]
+_KINDS: dict[str, _Kind] = {
     ".json": "plan",
     ".yaml": "problem",
     ".yml": "problem",
@@ -109,7 +109,6 @@ def read_sides(request: Request, options: Options) -> list[Read]:
         side = Side(
             key=key,
             source=str(path),
-            kind=kind,
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
             verdict=tuple(plan.verdict.values()),
@@ -119,7 +118,7 @@ def read_sides(request: Request, options: Options) -> list[Read]:
     return found
 
 
-def _kind(path: Path, in_memory: bool) -> SideKind:
+def _kind(path: Path, in_memory: bool) -> _Kind:
     """Kind of a file by its name, refused before anything is solved."""
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
@@ -229,7 +228,7 @@ def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
             counts[place] = sum(each.quantity for each in same)
             spent[place] = None if None in paid else sum(each or 0.0 for each in paid)
         equal = all(_all_same([some[place] for place in at]) for some in (counts, spent))
-        named = {"sku": line.sku, "section": line.section, "product": product(line)}
+        named = {"sku": line.sku, "product": product(line)}
         yield LineRow(**named, equal=equal, quantity=_series(counts), capex_usd=_series(spent))
 
 
@@ -497,8 +496,13 @@ def alternatives(
             verify(inputs, plan)
         figures = {"value": value_of(case, run), "shortfall": shortfall(run)}
         near.append(Alternative(ways=tuple(ways), plan=plan, **figures))
-    update = {"bound": bound, "worst": worst, "alternatives": tuple(near)}
-    return base.model_copy(update={**update, "undecided": tuple(undecided)})
+    update = {
+        "bound": bound,
+        "worst": worst,
+        "alternatives": tuple(near),
+        "undecided": tuple(undecided),
+    }
+    return base.model_copy(update=update)
 
 
 def _directions(

@@ -22,9 +22,7 @@ from planner.errors import Finding, InputError
 from planner.files import regular
 from planner.inputs import Inputs
 from planner.schema.job import Job
-from planner.schema.plan import Plan
-from planner.schema.problem import Problem
-from planner.schema.telemetry import (
+from planner.schema.operation import (
     CONFIDENCE,
     Characterization,
     ClusterStorage,
@@ -35,6 +33,8 @@ from planner.schema.telemetry import (
     Measured,
     Trend,
 )
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem
 from planner.telemetry.tables import Numbers, names_line, read_table
 
 LIMIT = 0.10

@@ -12,11 +12,11 @@ from planner.errors import Finding, InputError, suggest
 from planner.files import contents, remove, write_all
 from planner.library import File, check_files, load
 from planner.results import draw
-from planner.schema.telemetry import Characterization
+from planner.schema.operation import Characterization
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
-    from planner.schema.telemetry import JobFound
+    from planner.schema.operation import JobFound
     from planner.telemetry import CheckpointColumns, ClusterTrace
 
 
