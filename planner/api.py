@@ -45,7 +45,6 @@ class Options:
         save_model: file for the integer program.
         explain: without a plan, find the reason, which takes longer.
         rivals: list the plan's storage alternatives, each of which takes a plan.
-        weights: without a plan, cost of relaxing a limit relative to 1, by path.
         keep: without a plan, paths that must not be relaxed.
         deadline: end of the time limit by ``time.monotonic``; infinite before the start.
     """
@@ -60,7 +59,6 @@ class Options:
     save_model: Path | None = None
     explain: bool = True
     rivals: bool = True
-    weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
     deadline: float = math.inf
 
@@ -193,4 +191,4 @@ def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
     """A minimal set of conflicting limits of a problem without a plan, and a relaxation."""
     from planner.infeasible import explain
 
-    return explain(inputs, weights=dict(options.weights), keep=options.keep, effort=options.effort)
+    return explain(inputs, keep=options.keep, effort=options.effort)

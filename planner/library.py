@@ -14,22 +14,19 @@ analysis ``NoPlanError`` where there is no plan to analyse.
 from __future__ import annotations
 
 import io
-import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
-from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
-from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
-from planner.files import write_all
-from planner.inputs import Inputs, inputs_to_text
-from planner.loader import documents, from_data, with_settings
-from planner.loader import load as load_file
+from planner.api import Options
+from planner.errors import Finding, InputError, did_you_mean
+from planner.files import remove, write_all
+from planner.inputs import inputs_to_text
 from planner.loader.prices import today
-from planner.report.exports import attach_inputs
+from planner.report.exports import attach_inputs, stem_of
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -43,22 +40,37 @@ from planner.schema.analysis import (
     Verification,
 )
 from planner.schema.bill import Bids
-from planner.schema.operation import Simulation, SizeReport
-from planner.schema.plan import Plan
-from planner.terminal import Progress, ignore, interrupt_handled
+from planner.schema.operation import Characterization, Simulation, SizeReport
+from planner.schema.plan import DEFAULT_GAP, Plan
+from planner.sources import (
+    PATHS,
+    File,
+    PlanSource,
+    ProblemSource,
+    Settings,
+    Solver,
+    as_texts,
+    check_files,
+    load,
+    options_of,
+    plan_source,
+    prepare,
+    source_of,
+)
+from planner.terminal import Progress, ignore
+from planner.units import one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
+    from planner.telemetry import CheckpointColumns
 
-File = str | os.PathLike[str]
-ProblemSource = File | Inputs | Mapping[str, Any]
-"""A problem file, inputs that `load` returned, or a dict as the file has it."""
-PlanSource = File | Plan
-"""A PROBLEM.plan.json, or a plan in memory."""
-Settings = Mapping[str, object] | Sequence[str] | None
-"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
-Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
+PROBLEMS = (".yaml", ".yml")
+"""Suffixes of problem files."""
+EACH_GAP = 1e-3
+"""Gap of each of many scenarios."""
+EXACT_ROWS = 500
+"""Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 
 
 class Solving(TypedDict, total=False):
@@ -79,23 +91,6 @@ class Solving(TypedDict, total=False):
     time_limit: str | None
     workers: int | str
     progress: Progress
-
-
-def load(
-    problem: ProblemSource, *, settings: Settings = None, scenario: str | None = None
-) -> Inputs:
-    """A problem with its catalogs and prices, validated, to use many times."""
-    texts = as_texts(settings)
-    check_files((problem,), Inputs, Mapping)
-    if isinstance(problem, (str, os.PathLike)):
-        require_single(problem)
-        return load_file(Path(problem), settings=texts, scenario=scenario)
-    if isinstance(problem, Mapping):
-        return from_data(_as_json(dict(problem)), settings=texts, scenario=scenario)
-    if scenario is not None:
-        message = f"a problem in memory has no scenario '{scenario}'"
-        raise InputError(Finding("scenario", message, fix="load the file with it"))
-    return with_settings(problem, texts)
 
 
 def example(name: str = "10MW") -> Path:
@@ -120,10 +115,10 @@ def solve(
         solver: solver of the integer program, the proof.
         save_model: file for the integer program, as MPS or LP.
     """
-    request = request_of(problem, solver=solver, **solving)
-    options = request.running(save_model=save_model)
-    plan = api.solve_with(request.inputs, options, read_back=not request.models)
-    return attach_inputs(plan, inputs_to_text(request.inputs))
+    inputs, options, _ = prepare(problem, timed=True, solver=solver, **solving)
+    options, is_file = replace(options, save_model=save_model), isinstance(problem, PATHS)
+    plan = api.solve_with(inputs, options, read_back=is_file)
+    return attach_inputs(plan, inputs_to_text(inputs))
 
 
 def solve_portfolio(
@@ -186,10 +181,8 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.analysis.verification import open_plan
     from planner.workbook import write
 
-    target, request = Path(path), request_of(plan)
-    opened = open_plan(request.path, request.models.get(request.path))
-    stream = io.BytesIO()
-    created = datetime.combine(today(), time())
+    target, opened, stream = Path(path), open_plan(plan_source(plan)), io.BytesIO()
+    created = datetime.combine(today(), datetime.min.time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())
     write_all({target: stream.getvalue()})
     return target
@@ -214,35 +207,23 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.sweep import Row, rows_of, sweep_table
-    from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_variants
+    from planner.analysis.sweep import read_scenarios, study
 
-    request = request_of(problem, **solving)
-    if named and request.models:
+    inputs, options, progress = prepare(problem, **solving)
+    if named and not isinstance(problem, PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     check_files(() if scenarios is None else (scenarios,))
-    chosen = scenarios_of(
-        request.inputs,
+    chosen = read_scenarios(
+        inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
         named=None if named is None else tuple(n.strip() for n in named if n.strip() != "all"),
-        problem=request.path,
+        problem=Path(problem) if isinstance(problem, PATHS) else None,
     )
-    options, rows = request.rows(len(chosen)), dict[int, Row]()
-    try:
-        solve_variants(chosen.bases, chosen, options, rows_of, rows, request.progress)
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        interrupt_handled()
-    base = api.solve_with(request.inputs, api.Options(gap=options.gap, explain=False))
-    record = sweep_table(request.inputs, chosen, options, rows, base)
-    if record.rows < record.asked:
-        done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
-        raise StoppedError(done, record)
-    return record
+    if len(chosen) > EXACT_ROWS and solving.get("gap") is None:
+        options = replace(options, gap=EACH_GAP)
+    return study(inputs, chosen, options, progress)
 
 
 def frontier(
@@ -261,8 +242,8 @@ def frontier(
     from planner.analysis.frontier import AGAINST, study
 
     axis, most = one_of("--against", against, tuple(AGAINST)), whole("--points", points, 3)
-    request = request_of(problem, **solving)
-    return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
+    return study(inputs, options, axis, points=most, progress=progress)
 
 
 def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Solving]) -> Tornado:
@@ -273,8 +254,8 @@ def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Sol
     """
     from planner.analysis.tornado import study
 
-    request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    return study(request.inputs, texts, request.each(), progress=request.progress)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
+    return study(inputs, as_texts(vary, joined=True), options, progress=progress)
 
 
 def uncertain(
@@ -283,7 +264,6 @@ def uncertain(
     *,
     samples: int = 256,
     seed: int = 1,
-    indices: bool = False,
     **solving: Unpack[Solving],
 ) -> Uncertain:
     """The best plan and its figures under random draws of the inputs.
@@ -292,16 +272,17 @@ def uncertain(
         vary: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
         samples: number of draws.
         seed: of the draws.
-        indices: Sobol indices of the inputs; more draws.
     """
-    from planner.analysis.uncertain import run
+    from planner.analysis.uncertain import study
 
-    return run(
-        request_of(problem, **solving),
-        dist=as_texts(vary),
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
+    return study(
+        inputs,
+        as_texts(vary),
+        options,
         samples=whole("--samples", samples, 2),
         seed=whole("--seed", seed, 0),
-        indices=indices,
+        progress=progress,
     )
 
 
@@ -309,7 +290,6 @@ def explain(
     problem: ProblemSource,
     *,
     why_not: Sequence[str] | None = None,
-    weight: Settings = None,
     keep: Sequence[str] | None = None,
     **solving: Unpack[Solving],
 ) -> Explanation:
@@ -317,35 +297,44 @@ def explain(
 
     Args:
         why_not: items whose absence to explain exactly.
-        weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
     """
-    from planner.analysis.explain import run
+    from planner.analysis import explain as analysis
 
-    return run(
-        request_of(problem, **solving),
-        why_not=as_texts(why_not),
-        weight=as_texts(weight),
-        keep=as_texts(keep),
-    )
+    inputs, options, progress = prepare(problem, timed=True, **solving)
+    options = replace(options, keep=analysis.limits_kept(inputs, as_texts(keep)))
+    return analysis.explain(inputs, options, asked=as_texts(why_not), progress=progress)
 
 
-def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> Comparison:
+def compare(
+    *files: PlanSource | ProblemSource,
+    settings: Settings = None,
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    progress: Progress = ignore,
+) -> Comparison:
     """Plans side by side; the first is the baseline, problems are solved first.
 
     Args:
         files: plans, problems, workbooks.
     """
-    from planner.analysis.compare import run
+    from planner.analysis.compare import compare, read_sides
 
-    return run(request_of(*files, **solving))
+    options = options_of(DEFAULT_GAP, gap=gap, time_limit=time_limit)
+    sources = [source_of(each, settings, scenario) for each in files]
+    return compare(read_sides(sources, options, as_texts(settings), scenario))
 
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.analysis.compare import run_rules
+    from planner.analysis.compare import rules_table
 
-    return run_rules(request_of(problem, **solving))
+    if isinstance(problem, PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+        message = "--rules takes one problem file (.yaml)"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    inputs, options, progress = prepare(problem, **solving)
+    return rules_table(inputs, api.solve_with(inputs, options), options, progress)
 
 
 def alternatives(
@@ -361,9 +350,9 @@ def alternatives(
     """
     from planner.analysis.compare import alternatives as near
 
-    request, within = request_of(problem, **solving), share("--near", within)
-    options, progress = request.running(), request.progress
-    return near(request.inputs, options, within=within, progress=progress)
+    within = share("--near", within)
+    inputs, options, progress = prepare(problem, timed=True, **solving)
+    return near(inputs, options, within=within, progress=progress)
 
 
 def bid(
@@ -384,18 +373,24 @@ def bid(
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
-    from planner.analysis.bids import run
+    from planner.analysis.bids import evaluate
+    from planner.analysis.offers import read_bids
 
+    if isinstance(problem, PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+        fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
+        raise InputError(Finding("files", f"'{problem}' is no problem file", fix=fix))
     check_files(quotes)
-    return run(
-        request_of(problem, **solving),
-        quotes=tuple(map(Path, quotes)),
+    inputs, options, progress = prepare(problem, **solving)
+    read = read_bids(
+        tuple(map(Path, quotes)),
+        inputs,
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),
         currency=as_texts(currency),
         rate=as_texts(rate),
     )
+    return evaluate(inputs, options, read, progress=progress)
 
 
 def verify(
@@ -412,9 +407,10 @@ def verify(
         solve_again: prove the bound by the other solver; of a workbook, compare with the optimum
             under the edited inputs.
     """
-    from planner.analysis.verification import run
+    from planner.analysis.verification import verify
 
-    return run(request_of(plan, time_limit=time_limit), solve_again=solve_again)
+    limit_s = None if time_limit is None else seconds("--time-limit", time_limit)
+    return verify(plan_source(plan), solve_again=solve_again, time_limit_s=limit_s)
 
 
 def simulate(
@@ -442,168 +438,87 @@ def simulate(
         length: of each run.
         seed: of the runs.
     """
-    from planner.analysis.simulation import run
+    from planner.analysis.compare import read_sides
+    from planner.analysis.simulation import SimulationOptions, study
 
-    return run(
-        request_of(plan, progress=progress),
+    options = SimulationOptions(
         failures=failures,
         column=column,
         time_format=time_format,
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
-        intervals=True,
         replications=whole("--replications", replications, 2),
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
+    ((_, found),) = read_sides([source_of(plan)], Options(explain=False), least=1)
+    return study(found, options, progress)
 
 
-# Arguments: problems, plans and options as the analyses take them.
-
-
-def request_of(
-    *sources: PlanSource | ProblemSource,
-    settings: Settings = None,
-    scenario: str | None = None,
-    gap: float | str | None = None,
-    time_limit: str | None = None,
-    workers: int | str = 0,
-    solver: str = "highs",
+def characterize(
+    *traces: File,
+    window: str | None = None,
+    jobs: File | None = None,
+    problem: File | None = None,
+    job: str | None = None,
+    gpus: int | None = None,
+    nameplate: str | None = None,
+    output: File | None = None,
     progress: Progress = ignore,
-) -> Request:
-    """The request of an analysis: models by the path that stands for them, options as numbers.
-
-    Settings and scenario are laid over models here; files are read with them later.
-
-    Raises:
-        InputError: a source or an option is wrong, or the first source is a portfolio.
-    """
-    if not sources:
-        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
-    check_files(sources, Inputs, Plan, Mapping)
-    taken = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
-    for path in taken:
-        require_single(path)
-    paths, models = list[Path](), dict[Path, Inputs | Plan]()
-    for number, source in enumerate(sources, start=1):
-        if isinstance(source, (str, os.PathLike)):
-            paths.append(Path(source))
-            continue
-        if isinstance(source, Plan):
-            model: Inputs | Plan = source
-            name, suffix = source.provenance.problem_file or source.problem, ".plan.json"
-        else:
-            model = inputs = load(source, settings=settings, scenario=scenario)
-            name, suffix = inputs.problem_file or inputs.problem.name, ".yaml"
-        path = Path(f"{Path(name).stem}{suffix}")
-        if path in {*taken, *models}:
-            path = Path(f"{Path(name).stem} ({number}){suffix}")
-        paths.append(path)
-        models[path] = model
-    dask = str(workers) if "://" in str(workers) else None
-    try:
-        jobs = 0 if dask else int(workers)
-    except ValueError:
-        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
-        message = f"--workers '{str(workers)[:80]}' is no number"
-        raise InputError(Finding("option", message, fix=fix)) from None
-    solving = api.Options(
-        solver=one_of("--solver", solver, SOLVERS),
-        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
-        jobs=whole("--workers", jobs, 0),
-        dask=dask,
-    )
-    return Request(
-        tuple(paths),
-        as_texts(settings) if taken else (),
-        scenario if taken else None,
-        None if gap is None else share("--gap", gap),
-        solving,
-        progress,
-        models=models,
-    )
-
-
-def check_files(sources: Sequence[object], *kinds: type) -> None:
-    """Refuse a source that is neither a file nor of other kinds.
-
-    Raises:
-        InputError: with the way to give it.
-    """
-    for source in sources:
-        if isinstance(source, (str, os.PathLike, *kinds)):
-            continue
-        fix = "give the path of a file, or a model that planner returned"
-        if isinstance(source, (list, tuple)):
-            fix = "give each file as an argument of its own: *files"
-        elif hasattr(source, "to_csv"):
-            fix = "write it to a file first, with to_csv or to_parquet, and give its path"
-        message = f"a {type(source).__name__} is no file"
-        raise InputError(Finding("argument", message, fix=fix))
-
-
-def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
-    """Settings ``{path: value}`` or a list of texts as texts ``path=value``.
+    **reading: Any,
+) -> Characterization:
+    """The checkpoints and training jobs in storage telemetry.
 
     Args:
-        joined: a list is the values to vary, joined by commas.
+        traces: CSV, Excel, JSON or Parquet files.
+        window: averaging window of each sample, such as "5 min".
+        jobs: table of jobs, for the study of a fleet.
+        problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
+        job: job found to calibrate by; by default the largest writer.
+        gpus: GPUs of the job.
+        nameplate: nameplate bandwidth of the storage, or "WRITE,READ".
+        output: folder for files; without it none are written.
+        reading: columns, units and times of the traces, as in ``planner.telemetry.ReadOptions``.
     """
-    if settings is None:
-        return ()
-    if isinstance(settings, str) or not isinstance(settings, Iterable):
-        fix = "write a list of them, or {path: value}"
-        raise InputError(Finding("set", f"'{clip(str(settings))}' is one value", fix=fix))
-    if not isinstance(settings, Mapping):
-        return tuple(settings)
-    texts = []
-    for path, value in settings.items():
-        text = value if isinstance(value, str) else _as_json(value)
-        if joined and isinstance(value, Iterable) and not isinstance(value, str):
-            text = ",".join(map(str, value))
-        texts.append(f"{path}={text}")
-    return tuple(texts)
+    from planner.analysis.fleet import run
+    from planner.telemetry import ReadOptions
+
+    check_files(traces)
+    if not traces:
+        raise InputError(Finding("files", "nothing is given", fix="give a trace"))
+    window_s = None if window is None else seconds("--window", window)
+    record, table = run(
+        [Path(each) for each in traces],
+        ReadOptions(**reading, window_s=window_s),
+        jobs=None if jobs is None else Path(jobs),
+        inputs=None if problem is None else load(problem),
+        job=job,
+        gpus=gpus,
+        nameplate=nameplate,
+        progress=progress,
+    )
+    if output is not None:
+        _write_traces(record, table, Path(output), Path(traces[0]))
+    return record
 
 
-def _as_json(value: object) -> str:
-    """A value as JSON, which is YAML, too; numpy's numbers and paths as those of Python."""
+def _write_traces(
+    record: Characterization, table: CheckpointColumns, folder: Path, trace: Path
+) -> None:
+    """Write record, checkpoints, overrides and pictures of traces, named after the first."""
+    from planner.report import telemetry
+    from planner.results import draw
 
-    def plain(value: Any) -> Any:
-        return value.tolist() if hasattr(value, "tolist") else os.fspath(value)
-
-    return json.dumps(value, ensure_ascii=False, default=plain)
-
-
-# Portfolios: problems of several jobs, sites or periods.
-
-_PLAN, _READ_BYTES = b'"kind": "portfolio"', 200
-
-
-def is_portfolio(source: object) -> bool:
-    """True of a file that is a portfolio problem, or the plan of one."""
-    if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
-        return False
-    path = Path(source)
-    try:
-        if path.suffix == ".json":
-            with path.open("rb") as stream:
-                return _PLAN in stream.read(_READ_BYTES)
-        data = documents.read(path).data if path.suffix in (".yaml", ".yml") else {}
-    except (OSError, InputError):
-        return False  # the loader names the fault
-    jobs = data.get("jobs")
-    return bool({"sites", "periods"} & data.keys()) or (isinstance(jobs, tuple) and len(jobs) > 1)
-
-
-def require_single(source: object) -> None:
-    """Refuse a portfolio where one job at one site is analysed.
-
-    Raises:
-        InputError: the file is a portfolio.
-    """
-    if is_portfolio(source):
-        message = "several jobs, sites or periods, and this analysis is of one job at one site"
-        fix = (
-            "of a portfolio there are solve (planner.solve_portfolio), check, verify, explain, "
-            "sweep (a grid), simulate and explore"
-        )
-        raise InputError(Finding("portfolio", message, str(source), fix=fix))
+    stem = stem_of(trace, None).removesuffix(".trace")
+    contents = {
+        "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
+        "checkpoints.parquet": telemetry.checkpoints_parquet(record, table),
+    }
+    if record.calibration is not None and record.calibration.overrides:
+        contents["overrides.yaml"] = telemetry.overrides_yaml(record.calibration).encode()
+    pictures: dict[Path, bytes] = {}
+    if record.study is not None and record.study.jobs:
+        pictures |= draw(telemetry.charts(record.study), folder / stem)
+    write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
+    if "overrides.yaml" not in contents:  # of an earlier run that calibrated a problem
+        remove(folder / f"{stem}.overrides.yaml")

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 
 from planner import files
-from planner.analysis.request import one_of, stem_of
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
+from planner.process import list_files
 from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
+from planner.report.exports import stem_of
+from planner.report.formats import clean
 from planner.report.screen import show
-from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,
@@ -48,6 +49,7 @@ from planner.schema.bill import Bids, Quote
 from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import Plan
 from planner.terminal import coloured, say, show_progress
+from planner.units import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -398,11 +400,6 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
     return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
 
 
-def list_files(paths: Sequence[Path]) -> str:
-    """File names as a sentence lists them; nothing in them steers the terminal."""
-    return join_words(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
-
-
 def created_today() -> datetime:
     """Today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
     return datetime.combine(today(), time())
@@ -587,7 +584,7 @@ def _cable_files(
     if "netbox" in also and not plan.racks:
         message = "--also netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    schedule = cable_schedule(open_plan(target.problem, plan).inputs, plan)
+    schedule = cable_schedule(open_plan(plan).inputs, plan)
     contents, sheets = dict[str, bytes](), list[Any]()
     if "cables" in also:
         blocks = workbook.cable_blocks(schedule)

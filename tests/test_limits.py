@@ -15,12 +15,13 @@ from planner.case.figures import SUMS
 from planner.case.items import BillItem
 from planner.case.model import Rates
 from planner.figures import FIGURES, STATED
-from planner.inputs import Inputs, value_at
+from planner.inputs import Inputs
 from planner.levers import levers
 from planner.limits import (
     BY_NAME,
     LIMITS,
 )
+from planner.paths import value_at
 from planner.schema.operation import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan
 from planner.schema.plan import Plan, Site, Totals
 from planner.units import Dimension
@@ -55,7 +56,9 @@ TRY = "give {} a value in everything_limited() of tests/optimizer/cases.py"
 def test_each_limit_has_its_place_in_the_file() -> None:
     for limit in LIMITS:
         if limit.path and "*" not in limit.path:
-            value_at(everything(), limit.path)  # a KeyError where the problem has no such place
+            value_at(
+                everything().problem, limit.path
+            )  # a KeyError where the problem has no such place
 
 
 @cache

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.optimizer.goodput import Shrunk, Units
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
-from planner.sizing.goodput import Restarts
+from planner.sizing.availability import Restarts
+from planner.sizing.goodput import Shrunk, Units
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure

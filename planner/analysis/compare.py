@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
     Variants,
     confirmed,
     error_text,
+    head_of,
     no_worse,
     others,
     proof_of,
     value_of,
 )
-from planner.analysis.verification import read_plan
+from planner.analysis.verification import problem_name, read_plan
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError
@@ -33,7 +33,7 @@ from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import edition
-from planner.report.words import product, write_in
+from planner.report.formats import product, write_in
 from planner.schema.analysis import (
     Alternative,
     Alternatives,
@@ -50,7 +50,7 @@ from planner.schema.analysis import (
     Way,
 )
 from planner.schema.operation import Loss
-from planner.schema.plan import Line, ObjectiveReport, Plan, Section
+from planner.schema.plan import UNDECIDED, Line, ObjectiveReport, Plan, Section
 from planner.schema.problem import CustomRule, Objective
 from planner.sizing.checkpoint import VENDOR_RULES
 from planner.terminal import Progress, ignore
@@ -60,6 +60,7 @@ from planner.workbook.audit import audit
 Read = tuple[Side, Plan]
 """A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
+DEMAND = "the job's demand"
 _Kind = Literal["plan", "problem", "workbook"]
 _KINDS: dict[str, _Kind] = {
     ".json": "plan",
@@ -70,45 +71,47 @@ _KINDS: dict[str, _Kind] = {
 _TAKES = "give plans (.plan.json), problem files (.yaml) or workbooks (.xlsx)"
 
 
-def run(request: Request) -> Comparison:
-    """Compare plans, problem files and workbooks with the first.
+def read_sides(
+    sources: Sequence[Path | Plan | Inputs],
+    options: Options,
+    settings: Sequence[str] = (),
+    scenario: str | None = None,
+    *,
+    least: int = 2,
+) -> list[Read]:
+    """Plans of files and models, in their order; problems are solved.
+
+    Args:
+        settings, scenario: of the problem files among them.
+        least: number of sources.
 
     Raises:
-        InputError: a file is wrong or of another kind, or there are too few or too many.
+        InputError: a file is wrong or of another kind, there are too few or too many, or settings
+            are given without a problem file.
     """
-    if not 2 <= len(request.paths) <= len(KEYS):
+    if not least <= len(sources) <= len(KEYS):
         message = f"at most {len(KEYS)} files fit side by side"
-        if len(request.paths) < 2:
+        if len(sources) < least:
             message = "there must be two files or more to compare"
         raise InputError(Finding("files", message, fix=_TAKES))
-    return compare(read_sides(request, request.options()))
-
-
-def read_sides(request: Request, options: Options) -> list[Read]:
-    """Plans of the files of a request, in their order; problem files are solved.
-
-    Raises:
-        InputError: a file cannot be read, or settings change files of which none is a problem.
-    """
-    models, settings, scenario = request.models, request.settings, request.scenario
-    kinds = [_kind(path, path in models) for path in request.paths]
+    kinds = [_kind(source) for source in sources]
     if "problem" not in kinds and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file"))
     found = []
-    for key, path, kind in zip(KEYS, request.paths, kinds, strict=False):
-        model, more = models.get(path), dict[str, Any]()
-        if kind == "workbook":
-            plan, more = _workbook(path, options)
-        elif kind == "problem":
-            if not isinstance(model, Inputs):
-                model = load(path, settings=settings, scenario=scenario)
-            plan = solve_with(model, options)
+    for key, source, kind in zip(KEYS, sources, kinds, strict=False):
+        more = dict[str, Any]()
+        if isinstance(source, Inputs):
+            plan = solve_with(source, options)
+        elif isinstance(source, Plan) or kind == "plan":
+            plan = read_plan(source)
+        elif kind == "workbook":
+            plan, more = _workbook(source, options)
         else:
-            plan = read_plan(path, model)
+            plan = solve_with(load(source, settings=tuple(settings), scenario=scenario), options)
         side = Side(
             key=key,
-            source=str(path),
+            source=str(source) if isinstance(source, Path) else problem_name(plan),
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
             verdict=tuple(plan.verdict.values()),
@@ -118,15 +121,17 @@ def read_sides(request: Request, options: Options) -> list[Read]:
     return found
 
 
-def _kind(path: Path, in_memory: bool) -> _Kind:
-    """Kind of a file by its name, refused before anything is solved."""
+def _kind(path: Path | Plan | Inputs) -> _Kind:
+    """Kind of a model, or of a file by its name, refused before anything is solved."""
+    if not isinstance(path, Path):
+        return "plan" if isinstance(path, Plan) else "problem"
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         message = f"a file named '{path.suffix or path.name}' holds no plan"
         raise InputError(Finding("file-kind", message, str(path), fix=_TAKES))
-    there = in_memory
+    there = False
     with suppress(OSError, ValueError):  # a name that no file can have
-        there = there or path.exists()
+        there = path.exists()
     if not there:
         raise InputError(Finding("not-found", "there is no such file", str(path)))
     return kind
@@ -310,6 +315,8 @@ def _inputs(plan: Plan) -> Facts:
         "price_books": ("price books", "", ", ".join(made.price_books)),
         "objective": ("objective", "", f"{goal.sense} {goal.name.replace('_', ' ')}"),
     }
+    rule = next((each.label for each in plan.limits if each.name == "rule_write"), DEMAND)
+    found["storage.rule"] = "storage sized by", "", rule.partition(",")[0]
     limits = {each.name: each.limit for each in plan.limits}
     for name, figure in _LIMITS.items():
         label, unit = f"{FIGURES[figure].label}, at most", FIGURES[figure].unit
@@ -330,7 +337,6 @@ def _inputs(plan: Plan) -> Facts:
 
 # Storage by vendors' rules
 
-LATE = "not decided, as it takes too long"
 _RULE, _MODE = "storage.rule", job_path("checkpoint.mode")
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 _MODES = {"async": "asynchronous", "sync": "synchronous"}
@@ -340,7 +346,7 @@ def rule_rows(inputs: Inputs) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
     """Yield name, label and changes of each row, the demand law first; checkpoint modes by it."""
     mode, own = inputs.problem.job.checkpoint.mode, inputs.problem.storage.rule
     demand = Change(_RULE, "demand", "demand")
-    yield "demand", "what the job needs", (demand,)
+    yield "demand", DEMAND, (demand,)
     if isinstance(own, CustomRule):
         yield own.name, f"'{own.name}'", ()
     for rule in VENDOR_RULES.values():
@@ -355,7 +361,9 @@ def rule_rows(inputs: Inputs) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
 def rules_table(
     inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
 ) -> RulesTable:
-    """Table of a problem; each row is the plan that `solve` takes, verified on its own.
+    """The plan of a problem beside those by vendors' rules and the other checkpoint mode.
+
+    Each row is the plan that `solve` takes, verified on its own.
 
     Args:
         base: the plan of the problem itself.
@@ -391,24 +399,12 @@ def _rule_plan(
         return {"own": True, "status": base.status, "reason": base.message, "plan": plan}
     best = Variants(new, options).best(ties=True)
     if best.case is None or best.proof is None or best.run is None:
-        status = "infeasible" if best.impossible else "no_solution"
-        return {"status": status, "reason": best.reason or (NO_PLAN if best.impossible else LATE)}
+        status, reason = "no_solution", UNDECIDED
+        if best.impossible:
+            status, reason = "infeasible", best.reason or NO_PLAN
+        return {"status": status, "reason": reason}
     plan = confirmed(new, best.case, best.proof, options.gap)
     return {"status": plan.status, "plan": plan}
-
-
-def run_rules(request: Request) -> RulesTable:
-    """Compare the plan of a problem with those by vendors' rules and the other checkpoint mode.
-
-    Raises:
-        InputError: the problem is wrong, or several are given.
-    """
-    if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
-        message = "--rules takes one problem file (.yaml)"
-        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
-    options = request.options()
-    base = solve_with(request.inputs, options)
-    return rules_table(request.inputs, base, options, request.progress)
 
 
 def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from planner.analysis.request import Request
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
@@ -63,36 +61,19 @@ ENOUGH, BOUNDED = 1e-4, 1e-3
 LATE = "not computed, as it takes too long"
 
 
-def run(
-    request: Request, *, why_not: Sequence[str], weight: Sequence[str], keep: Sequence[str]
-) -> Explanation:
-    """Explain the plan of a problem, or why there is none.
-
-    Args:
-        why_not: items whose absence to explain exactly.
-        weight: without a plan, weights of changes, each as ``path=number``.
-        keep: without a plan, limits that must stay.
+def limits_kept(inputs: Inputs, paths: Sequence[str]) -> tuple[str, ...]:
+    """Paths of limits that must stay where there is no plan.
 
     Raises:
-        InputError: the problem or an option is wrong.
+        InputError: a path is no limit.
     """
-    inputs, weights = request.inputs, dict[str, float]()
-    for text in weight:
-        path, _, number = (part.strip() for part in text.partition("="))
-        weights[path] = -1.0
-        with suppress(ValueError):
-            weights[path] = float(number)
-        if not 0.0 < weights[path] < 1e6:
-            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
-            raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
     known = sorted({lever.path for lever in levers(inputs)})
-    for option, path in [*(("--weight", each) for each in weights), *(("--keep", p) for p in keep)]:
+    for path in paths:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
-            raise InputError(Finding("limit", message, option, fix=fix))
-    options = request.running(weights=tuple(weights.items()), keep=tuple(keep))
-    return explain(inputs, options, asked=why_not, progress=request.progress)
+            raise InputError(Finding("limit", message, "--keep", fix=fix))
+    return tuple(paths)
 
 
 def explain(
@@ -196,8 +177,8 @@ class Prober:
 # Worth of a limit: the best plan with it a step looser or tighter
 
 _MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
-_PAUSES = (".stall", ".stall_overhead", ".restart")
-"""Times that the job stands still: each second counts, so that none is without worth."""
+_PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swap")
+"""Downtimes of the job, of which each second counts."""
 
 
 def step_of(lever: Lever) -> float:
@@ -325,7 +306,7 @@ def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
         fix = did_you_mean(name, kinds) or "planner catalog lists every item"
         if name in inputs.by_id:
             message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
-            fix = "ask about a GPU system or a storage item"
+            fix = "name a GPU system or a storage item"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
@@ -341,7 +322,7 @@ def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
     case, run = prober.case, prober.run
     held = next((name for name in asked if run.units.get(name)), None)
     if held is not None:
-        message, fix = f"'{held}' is in the plan", "ask about an item that is not"
+        message, fix = f"'{held}' is in the plan", "name an item that is not"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
     rivals: list[tuple[Forced, Run | None]] = []
     for other in others(prober.inputs, case, run.units):
@@ -477,7 +458,7 @@ def break_even(prober: Prober, name: str) -> BreakEven:
     elif name not in inputs.prices or discount(inputs.item(name), inputs.discounts) >= 1.0:
         reason = "it has no price"
     elif inputs.problem.policy.prefer is not None:
-        reason = "the problem prefers vendors, which goes before money"
+        reason = "preferred vendors come before money"
     if reason:
         return BreakEven(outcome="not_computed", reason=reason)
     low = high = today = inputs.prices[name].list_usd

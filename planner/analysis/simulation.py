@@ -14,9 +14,7 @@ import numpy as np
 import pandas as pd
 
 from planner import units
-from planner.analysis.compare import read_sides
-from planner.analysis.request import Request
-from planner.api import Options
+from planner.analysis.verification import problem_name
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
 from planner.files import regular
 from planner.schema.operation import (
@@ -83,7 +81,11 @@ def study(
 
     Raises:
         InputError: an option or a file is wrong.
+        NoPlanError: there is no plan.
     """
+    if not plan.jobs:
+        why = plan.message or plan.status
+        raise NoPlanError(f"{problem_name(plan)}: no plan, so nothing to simulate: {why}")
     job = _job(plan, options)
     tried = [job, *(_other_intervals(job) if options.intervals else ())]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
@@ -106,24 +108,6 @@ def study(
     )
 
 
-def run(request: Request, **given: Any) -> Simulation:
-    """Simulate the job of a plan file; a problem file is solved first.
-
-    Args:
-        given: fields of ``SimulationOptions``.
-
-    Raises:
-        InputError: a file or an option is wrong.
-        NoPlanError: there is no plan.
-    """
-    options = SimulationOptions(**given)
-    ((side, plan),) = read_sides(request, Options(explain=False))
-    if not plan.jobs:
-        why = side.message or plan.status
-        raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
-    return study(plan, options, request.progress)
-
-
 # Options
 
 
@@ -140,10 +124,8 @@ def _job(plan: Plan, options: SimulationOptions) -> JobRun:
         raise _wrong(message, "give a longer interval") from None
     years, count = options.length_s / YEAR_S, options.length_s / failures.mean_s
     if job.compute_s <= 0:
-        message = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
-        raise _wrong(
-            f"{message} the GPUs stand still for each checkpoint", "give a longer interval"
-        )
+        message = f"--interval {job.interval_s:g} s is within the stall time, {job.stall_s:.3g} s"
+        raise _wrong(message, "give a longer interval")
     if years > _MOST_YEARS:
         message = f"--length {years:,.0f} years is longer than {_MOST_YEARS:,} years"
         raise _wrong(message, "add replications instead")

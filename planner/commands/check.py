@@ -11,14 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner import shipped
-from planner.analysis.request import one_of
+from planner import shipped, units
 from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
-from planner.library import is_portfolio
 from planner.loader import documents, load_with_findings, scenario_names
 from planner.loader.catalogs import (
     FAILURES,
@@ -30,9 +28,10 @@ from planner.loader.catalogs import (
 from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
 from planner.removed import COMMANDS
-from planner.report.words import count_noun, money
+from planner.report.formats import count_noun, money
 from planner.schema import Model
 from planner.schema.catalog import Item
+from planner.sources import is_portfolio
 
 _MOST_SHOWN = 20
 
@@ -301,7 +300,7 @@ def json_schema(name: str) -> str:
         InputError: there is no such kind.
     """
     schemas = _schemas()
-    model = schemas[one_of("--schema", name, list(schemas))]
+    model = schemas[units.one_of("--schema", name, list(schemas))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name in ("problem", "portfolio"):

@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.analysis.request import seconds, share, whole
+from planner import units
 from planner.errors import Finding, InputError
 from planner.files import write_all
-from planner.library import Settings, as_texts, solve_portfolio
+from planner.library import solve_portfolio
 from planner.results import Printed, Target, Writer, created_today
+from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
-    from planner.report.words import count_noun
+    from planner.report.formats import count_noun
 
     found = load(problem, tuple(settings), scenario)
     jobs = count_noun(len(found.portfolio.jobs), "job")
@@ -142,8 +143,8 @@ def sweep(
         path,
         vary,
         as_texts(settings),
-        gap=None if gap is None else share("--gap", gap),
-        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
+        gap=None if gap is None else units.share("--gap", gap),
+        time_limit_s=None if time_limit is None else units.seconds("--time-limit", time_limit),
         progress=progress,
     )
     rows = [plan.model_dump(mode="json") for plan in plans]
@@ -157,10 +158,13 @@ def simulate(
     """The goodput of each different run of a plan, simulated from failure to failure."""
     from planner.portfolio import analysis
 
-    length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
+    length_s, runs = (
+        units.seconds("--length", length),
+        units.whole("--replications", replications, 2),
+    )
     instance, plan = _opened(path)
     made = analysis.simulate(
-        instance, plan, length_s=length_s, replications=runs, seed=whole("--seed", seed, 0)
+        instance, plan, length_s=length_s, replications=runs, seed=units.whole("--seed", seed, 0)
     )
     found = list(made)
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]

@@ -19,6 +19,7 @@ from planner.case.figures import max_units, units_without_limit
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer.bill import Numbers
+from planner.optimizer.boxes import Space
 from planner.optimizer.objective import (
     LOGARITHMIC,
     TIE_TOLERANCE,
@@ -31,7 +32,6 @@ from planner.optimizer.objective import (
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.search import Answer, Effort, Goal, Hold, Point, Search, case_goal
-from planner.optimizer.space import Space
 from planner.optimizer.work import list_modes
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
@@ -174,7 +174,7 @@ class Question:
             late=self.effort.late,
             best=known_best,
             near_optimal_loss=relative_distance(case, known_best, value, -1.0),
-            untouched=None if found.untouched is None else found.untouched.operated(),
+            untouched=None if found.untouched is None else found.untouched.operate_point(),
             ties_cut=not found.complete,
         )
 
@@ -184,7 +184,7 @@ class Question:
         Raises:
             SolverError: it does not run.
         """
-        run = None if point is None else point.operated()
+        run = None if point is None else point.operate_point()
         if run is None:
             raise SolverError("a purchase was counted on that cannot run")
         return run

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     MOST_NOTES,
     Block,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner.figures import FIGURES, capital
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     ROW_MIDDLE,
     Axis,
     Bars,
     Block,
     Chart,
-    Column,
     Facts,
     Heading,
     Layer,
@@ -198,6 +197,7 @@ def _swings(study: Tornado, swings: Sequence[Swing]) -> Table:
     shown, write = _changes(study)
     columns = (
         words("input", (swing.label for swing in swings)),
+        words("path", (swing.path for swing in swings), detail=True),
         figures("now", (swing.base_text for swing in swings), str, detail=True),
         figures("low", (swing.low.text for swing in swings), str),
         figures("at low", (write(swing.low) for swing in swings), str),
@@ -263,7 +263,7 @@ def _row_name(swing: Swing) -> str:
     return "; ".join([now, *without])
 
 
-# Uncertain inputs: outcomes, candidate plans, sensitivity indices.
+# Uncertain inputs: outcomes, candidate plans.
 
 _SHARES = {f"p{share}": f"{share} %" for share in (5, 25, 50, 75, 95)}
 _PERCENTILES = {"least": "least", **_SHARES, "most": "most", "mean": "mean"}
@@ -275,7 +275,7 @@ def uncertain(study: Uncertain) -> list[Block]:
     """An uncertainty analysis as blocks."""
     draw = f"{fmt.count_noun(study.samples, 'sample')}, seed {study.seed}"
     title = Heading(f"{fmt.study_name(study)}  (uncertain inputs: {draw})")
-    if not (study.outcomes or study.candidates or study.indices):
+    if not (study.outcomes or study.candidates):
         return [title, Text((study.message or "no scenario has a plan",))]
     proof = f"Every plan is within {fmt.gap(study.largest_gap)} of its bound."
     return [
@@ -284,7 +284,6 @@ def uncertain(study: Uncertain) -> list[Block]:
         _outcomes(study),
         _candidates(study),
         _inputs(study),
-        _indices(study),
         proof_block((proof if study.largest_gap is not None else "",)),
     ]
 
@@ -305,8 +304,6 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
         if regret.feasible < 1.0:
             worst = f"a limit breaks in {fmt.percent(1.0 - regret.feasible)} of scenarios"
         yield "Regret", text + worst
-    ranked = sorted(study.indices, key=lambda each: -each.total)[:3]
-    yield "Cause", f"spread by {fmt.join_words([each.label for each in ranked])}" if ranked else ""
     count = fmt.count_noun(sum(study.statuses.values()), "scenario")
     drawn = fmt.list_first([each.label for each in study.inputs], 6)
     yield "Drawn", f"{drawn}; {count}: {fmt.count_statuses(study.statuses)}"
@@ -354,17 +351,3 @@ def _inputs(study: Uncertain) -> Table:
         words("drawn from", (each.distribution for each in study.inputs)),
     )
     return Table("Uncertain inputs", columns, detail=True)
-
-
-def _indices(study: Uncertain) -> Block:
-    """The share of the variance that each input explains."""
-    rows = sorted(study.indices, key=lambda each: -each.total)
-    if not rows:
-        return Text((study.indices_note,), "Sensitivity indices", detail=True)
-    columns: tuple[Column, ...] = (
-        words("input", (each.label for each in rows)),
-        figures("first order", (each.first for each in rows), 3),
-        figures("total", (each.total for each in rows), 3),
-    )
-    title = "Sensitivity indices: share of the variance"
-    return Table(title, columns, (study.indices_note,), detail=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Axis,
     Block,
