@@ -122,6 +122,7 @@ class Instance:
     places: tuple[Place, ...]
     columns: tuple[Column, ...]
     settings: tuple[str, ...] = ()
+    scenario: str | None = None
     left_out: tuple[str, ...] = ()
 
     @property
@@ -213,7 +214,7 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
     portfolio = validated(Portfolio, document)
     _check_jobs(portfolio, document)
     _check_items(portfolio, document)
-    return instance_of(portfolio, document, settings)
+    return replace(instance_of(portfolio, document, settings), scenario=scenario)
 
 
 def _error(document: Document, path: str, message: str, fix: str) -> InputError:
@@ -308,7 +309,8 @@ def instance_of(
     left_out = dict.fromkeys(
         f"{sku}: {why}" for place in places for sku, why in place.case.not_considered
     )
-    return Instance(portfolio, document, tuple(places), tuple(columns), settings, (*left_out,))
+    found = Instance(portfolio, document, tuple(places), tuple(columns), settings)
+    return replace(found, left_out=tuple(left_out))
 
 
 def _check_names(portfolio: Portfolio, document: Document, inputs: Inputs) -> None:

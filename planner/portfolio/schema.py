@@ -21,6 +21,7 @@ from planner.schema import (
     Power,
     Record,
     Share,
+    Shown,
     Size,
     Text,
     Tokens,
@@ -274,6 +275,15 @@ class Portfolio(Model):
 
 # What a plan says; periods count from 1
 
+LABELS = {
+    "facility_power": "facility power",
+    "it_power": "IT load",
+    "capex": "capital budget",
+    "tco": "TCO budget",
+    "heat_air": "air-cooled load",
+    "heat_liquid": "liquid-cooled load",
+}
+
 
 class Order(Record):
     """Units of an item ordered for a site: paid in ``period``, there from ``arrives`` on.
@@ -288,6 +298,7 @@ class Order(Record):
     site: Customer[str]
     item: str
     model: Customer[str]
+    part_number: Customer[str | None]
     category: Customer[str]
     quantity: Customer[int]
     unit_net_usd: Net[float]
@@ -296,11 +307,15 @@ class Order(Record):
 
 
 class Standing(Record):
-    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned."""
+    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned.
+
+    ``retired`` are owned units that are gone.
+    """
 
     period: int
     site: str
     item: str
+    category: str
     needed: int
     held: int
     retired: int = 0
@@ -331,7 +346,10 @@ class JobRun(Record):
 
 
 class JobResult(Record):
-    """What a job gets over all periods, against what it asks."""
+    """What a job gets over all periods, against what it asks.
+
+    ``tokens_in`` is the period in which its tokens are reached.
+    """
 
     job: str
     site: str | None
@@ -339,12 +357,17 @@ class JobResult(Record):
     tokens: float | None = None
     tokens_demand: float | None = None
     tokens_by: int | None = None
+    tokens_in: int | None = None
     starved: bool
     note: str = ""
 
 
 class Use(Record):
-    """A limit and what a plan uses of it."""
+    """A limit and what a plan uses of it.
+
+    It is ``binding`` without room for one more replica or system of a job that runs there; a floor
+    where one fewer would break it.
+    """
 
     name: str
     period: int | None
@@ -352,10 +375,24 @@ class Use(Record):
     unit: str
     used: float
     limit: float
+    binding: bool = False
+
+    @property
+    def is_floor(self) -> bool:
+        """True if at least the limit is to be reached: work and tokens of a job."""
+        return "_of_" in self.name
+
+    def label(self, *, dated: bool = True) -> str:
+        """Its name in words with its site and, where ``dated``, its period."""
+        kind, _, job = self.name.partition("_of_")
+        name = f"{'tokens' if kind == 'tokens' else 'useful work'} of {job}"
+        name = name if job else LABELS.get(self.name, self.name)
+        name += f" at {self.site}" if self.site else ""
+        return name + (f" in period {self.period}" if dated and self.period is not None else "")
 
 
 class MoneyOfPeriod(Record):
-    """Money of a period, USD; ``residual_usd`` is income."""
+    """Money of a period, USD, before it is discounted; resale is income."""
 
     period: int
     start: str | None
@@ -366,11 +403,12 @@ class MoneyOfPeriod(Record):
     resale_usd: float
 
 
-class PortfolioPlan(Record):
+class PortfolioPlan(Shown, Record):
     """A plan for several jobs, sites and periods, with its bound."""
 
     kind: Literal["portfolio"] = "portfolio"
     problem: str
+    problem_file: str
     version: str
     status: Literal["optimal", "limit", "infeasible"]
     message: str = ""
@@ -393,6 +431,7 @@ class PortfolioPlan(Record):
     models: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
+    scenario: str | None = None
     settings: tuple[str, ...] = ()
 
     def left(self) -> dict[str, dict[str, int]]:

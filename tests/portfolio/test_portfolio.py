@@ -17,18 +17,19 @@ from pydantic import BaseModel
 
 import planner
 from planner import shipped
+from planner.commands import portfolio as commands
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
 from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
-from planner.portfolio import analysis, views
+from planner.portfolio import views
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import load
 from planner.portfolio.model import Program
 from planner.portfolio.periods import Averaged, block_starts
-from planner.portfolio.plan import solve, to_json
+from planner.portfolio.plan import relaxations, solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
 from planner.report.edition import visible
@@ -276,7 +277,7 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, problem)
     assert solve(case).status == "infeasible"
     relaxed = {"capital budget": 1.0, "work of one": 20.0, "work of two": 16.0}
-    for text in analysis.relaxations(case):
+    for text in relaxations(case):
         name = next(name for name in relaxed if name in text)
         relaxed[name] = float(text.split(" least " if "least" in text else " most ")[1].split()[0])
     assert relaxed["capital budget"] > 1.0 or relaxed["work of one"] < 20.0
@@ -293,7 +294,7 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
 def test_marginal_value_is_that_of_a_wider_budget(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
     plan = solve(case)
-    (found,) = [each for each in analysis.explain(case, plan) if "capital" in each.limit]
+    (found,) = [each for each in commands.marginal_values(case, plan) if "capital" in each.limit]
     wider = solve(instance(tmp_path, {"budget": {"capex": "3.5 MUSD"}}))
     assert plan.value is not None
     assert wider.value is not None
@@ -322,7 +323,7 @@ def test_retired_units_make_room(tmp_path: Path) -> None:
 
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
-    found = list(analysis.simulate(case, solve(case), length_s=365 * 86400.0, replications=20))
+    found = list(commands.simulated(case, solve(case), length_s=365 * 86400.0, replications=20))
     assert len(found) == 2
     for each in found:
         assert each.simulated == pytest.approx(each.planned, abs=max(2 * each.margin, 2e-4))
