@@ -29,7 +29,7 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
 from planner.loader.prices import today
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -123,7 +123,7 @@ def solve(
     request = request_of(problem, solver=solver, **solving)
     options = request.running(save_model=save_model)
     plan = api.solve_with(request.inputs, options, read_back=not request.models)
-    return carrying(plan, inputs_to_text(request.inputs))
+    return attach_inputs(plan, inputs_to_text(request.inputs))
 
 
 def solve_portfolio(

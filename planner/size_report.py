@@ -14,7 +14,7 @@ from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
-from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
+from planner.case.figures import UNLIMITED_UNITS, it_power_kw, max_units_in_use
 from planner.case.items import nameplate
 from planner.case.job import ROUNDING, Job, Mode, stall_s
 from planner.errors import Finding, InputError
@@ -123,7 +123,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
 def _rank(inputs: Inputs, case: Case, system: System) -> tuple[bool, float, int, str]:
     """Order of GPU systems to size for: demanded ones first, then by most peak FLOP/s."""
     way, demanded = system.way(), inputs.problem.items.get(system.id, Quantity()).least > 0
-    gpus = way.most_gpus(cap_in_use(case, system))
+    gpus = way.most_gpus(max_units_in_use(case, system))
     return not demanded, -gpus * (way.tflops_per_gpu or 0.0), -gpus, system.id
 
 
@@ -133,7 +133,7 @@ def _gpus(case: Case, system: System, product: str, asked: int | None) -> tuple[
     Raises:
         InputError: nothing limits the GPUs, not one system fits, or not even one replica.
     """
-    way, most, replica = system.way(), cap_in_use(case, system), system.way().replica_gpus
+    way, most, replica = system.way(), max_units_in_use(case, system), system.way().replica_gpus
     held = way.most_gpus(most)
     gpus, reason = asked or 0, "by --gpus"
     if asked is None:
@@ -363,7 +363,7 @@ def _units(demand: float, each: float) -> float:
 
 
 def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
-    """Units by bandwidth; of a table the least from which on sizes are enough."""
+    """Units that a bandwidth demand requires; of a table the least from which on all suffice."""
     if not item.table or demand == 0:
         return _units(demand, nameplate(item, 1)[side] if demand else 0.0)
 

@@ -17,7 +17,7 @@ import yaml
 
 from planner import shipped
 from planner.commands.check import json_schema
-from planner.loader import documents
+from planner.files import shorten_path
 from planner.loader.catalogs import (
     Catalogs,
     catalog_figures,
@@ -213,14 +213,14 @@ def test_a_figure_read_10_percent_high_is_found() -> None:
 def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
     for path in shipped.catalog_files().values():
         text = path.read_text("utf-8")
-        for name in load_catalogs([path]).sources[documents.shorten_path(path)]:
+        for name in load_catalogs([path]).sources[shorten_path(path)]:
             assert re.search(rf"source: {name}\b", text), f"{path.name}: {name} is never cited"
 
 
 def test_every_source_of_a_catalog_has_a_date() -> None:
     """When it was published, or when it was read where it bears no date."""
     for path in shipped.catalog_files().values():
-        for name, source in load_catalogs([path]).sources[documents.shorten_path(path)].items():
+        for name, source in load_catalogs([path]).sources[shorten_path(path)].items():
             assert (source.date is None) != (source.read is None), f"{path.name}: {name}"
             if source.date is not None and re.search(r"20\d\d-\d\d-\d\d", source.title):
                 assert source.date[:4] in source.title, f"{path.name}: {name}"

@@ -35,7 +35,7 @@ from planner.currency import discounted_years
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.optimizer.optimise import optimise
+from planner.optimizer import optimise
 from planner.plan import assemble
 from planner.quotes.lines import COUNTED, is_total
 from planner.report.words import product as product_name

@@ -27,7 +27,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.paths import job_path

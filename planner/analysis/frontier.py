@@ -23,9 +23,9 @@ from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierPoint
 from planner.schema.problem import Objective
@@ -66,7 +66,7 @@ class Axis(NamedTuple):
     def hold(self, case: Case, level: float) -> Case:
         """A case held at a level."""
         limit: dict[str, Any] = {self.limit: level}
-        return replace(case, limits=case.limits.with_values(**limit)).billed_as(case)
+        return replace(case, limits=case.limits.replace_values(**limit)).share_bills_of(case)
 
 
 LESS = Axis("least_write", "most_write_gb_per_s", -1, "delivered_write_gb_per_s")
@@ -229,7 +229,7 @@ def _places(
     far, ends, proven = FAR * top.x, list[float](), True
     for axis in axes:  # the farthest place of any plan, up to ``far``
         held, gap = (LESS.hold(case, far), FAR_GAP) if axis is MORE else (case, END_GAP)
-        aimed = replace(held, objective=axis.objective).billed_as(held)
+        aimed = replace(held, objective=axis.objective).share_bills_of(held)
         answer = optimise(aimed, gap=gap, effort=options.effort.part(END_WORK), ties=False)
         ends.append(far if answer.operation is None else axis.x(case, answer.operation))
         proven = proven and answer.status == "optimal"

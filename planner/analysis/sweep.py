@@ -332,7 +332,7 @@ def _start(inputs: Inputs, columns: Sequence[Column]) -> dict[str, Any]:
         with suppress(NoPlaceError):
             base = Field(inputs, column.path).base
             paid = base is not None and "USD" in column.unit
-            found[column.path] = inputs.problem.shown_in.of(base or 0.0) if paid else base
+            found[column.path] = inputs.problem.shown_in.convert(base or 0.0) if paid else base
     return found
 
 

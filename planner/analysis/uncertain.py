@@ -21,11 +21,10 @@ from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError
-from planner.loader.axes import factor, refuse_overlap
-from planner.loader.places import number_of
+from planner.loader.axes import factor, number_of, refuse_overlap
+from planner.optimizer import Question
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort
 from planner.paths import job_path
 from planner.schema.analysis import (
@@ -233,7 +232,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
     for run in runs:
         gone = any(count and name not in offered for name, count in run.units.items())
         modes = () if gone else tuple(replace(run, mode=space.mode) for space in ask.spaces)
-        values = [value_of(case, ask.run_of(point)) for point in ask.points(modes)]
+        values = [value_of(case, ask.require_run(point)) for point in ask.points(modes)]
         pick = max if case.maximise else min
         found.append(pick(values, default=math.nan))
     return found

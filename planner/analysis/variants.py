@@ -17,20 +17,21 @@ from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
 from planner.api import Options
-from planner.case import Case, resolve
+from planner.case import Case, limit_after_change, resolve
 from planner.case.model import ObjectiveName
-from planner.case.resolve import limit_at
 from planner.case.ways import ways_in_plan
 from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
-from planner.loader.places import Cell, checked
+from planner.loader.axes import Cell
+from planner.loader.checks import checked
+from planner.optimizer import Certificate, optimise, relative_distance
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise, share
 from planner.optimizer.search import QUESTION_WORK
+from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.hall import rack_groups
@@ -228,9 +229,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         value = max(value, own) if least else min(value, own)
     text = f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip()
     if asked.name in RATIOS:  # cents would be coarse
-        text = f"{money.of(value):.9g} {money.code}"
+        text = f"{money.convert(value):.9g} {money.code}"
     elif asked.figure.money:
-        text = f"{money.of(value):.2f} {money.code}"
+        text = f"{money.convert(value):.2f} {money.code}"
     elif row.file_unit in COUNTED_IN:
         text = f"{value}"
     return Change(row.path, value, text)
@@ -250,9 +251,9 @@ def case_no_worse(case: Case, worst: float, objective: ObjectiveName) -> Case:
         own: float | None = limits[row.field]
         pick = max if row.sense == ">=" else min
         kept: dict[str, Any] = {row.field: value if own is None else pick(own, value)}
-        limits = limits.with_values(**kept)
+        limits = limits.replace_values(**kept)
     least = replace(case, limits=limits, job=job, objective=objective, indifference=0.0)
-    return least.billed_as(case)
+    return least.share_bills_of(case)
 
 
 def operation_of(case: Case, plan: Plan) -> Run | None:
@@ -277,7 +278,7 @@ def proof_of(case: Case, run: Run, bound: float) -> Certificate:
     """Certificate of an operation under a bound, a score."""
     value = measure(case, case.objective)(run)
     bound = (max if case.maximise else min)(bound, value)
-    apart = share(case, value, bound)
+    apart = relative_distance(case, value, bound)
     return Certificate("optimal", run, value, bound, apart)
 
 
@@ -421,11 +422,11 @@ def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
     alone = group.scenarios[0].changes if len(points) == 1 else None
     top = checked(base, alone or (*group.shared, *loosest))
     case = resolve(top)
-    supplies = bills.limited(case.limits)
-    allowed = np.tile(bills.allowed(supplies, case.limits), (len(points), 1))
+    supplies = bills.given_supplies(case.limits)
+    allowed = np.tile(bills.supply_limits(supplies, case.limits), (len(points), 1))
     for path, column in zip(paths, points.T, strict=True):
         at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
-        limits = [limit_at(top.problem, path, value) for value in column.tolist()]
+        limits = [limit_after_change(top.problem, path, value) for value in column.tolist()]
         allowed[:, at] = np.array(limits) / supplies[at].scale
     return Prepared(group, top, case, supplies, allowed, options)
 
@@ -450,7 +451,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
     sign = 1.0 if case.maximise else -1.0
     score, best = sign * found.score, sign * found.best
     bound = sign * found.bound if math.isfinite(found.bound) else None
-    gap = None if bound is None else share(case, best, bound)
+    gap = None if bound is None else relative_distance(case, best, bound)
     status: RowStatus = "optimal" if gap is not None and gap <= gap_asked + 1e-9 else "feasible"
     proof = Certificate(
         "optimal" if status == "optimal" else "feasible",
@@ -459,7 +460,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         bound,
         gap,
         best=best,
-        near_optimal_loss=share(case, best, score, -1.0),
+        near_optimal_loss=relative_distance(case, best, score, -1.0),
     )
     value = natural(case.objective, score)
     most = None if bound is None else natural(case.objective, bound)

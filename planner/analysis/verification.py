@@ -23,8 +23,8 @@ from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
+from planner.optimizer import Certificate
 from planner.optimizer.objective import without_dominated, without_idle_bursts
-from planner.optimizer.optimise import Certificate
 from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions

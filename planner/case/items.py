@@ -98,7 +98,7 @@ class System(Offer):
     fabrics: tuple[int, ...] = ()
     designs: tuple[str, ...] = ()
 
-    def wired(self, fabric: int) -> str:
+    def fabric_count(self, fabric: int) -> str:
         """Name of the count of its systems that a compute fabric joins."""
         return f"on.{self.id}.compute{fabric}" if len(self.fabrics) > 1 else self.id
 
@@ -106,7 +106,7 @@ class System(Offer):
         """The way among those chosen by id, else the first."""
         return next((way for way in self.ways if way.id in chosen), self.ways[0])
 
-    def provisioned_for(self, way: Way) -> System:
+    def at_set_point(self, way: Way) -> System:
         """The system as provisioned at the set point of a way."""
         share = way.power_share
         return replace(

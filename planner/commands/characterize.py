@@ -149,7 +149,7 @@ def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
 
 
 def _write(record: Characterization, table: CheckpointColumns, folder: Path, trace: Path) -> None:
-    from planner.report.views import telemetry as files
+    from planner.report import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.analysis.request import one_of
-from planner.case import resolve
-from planner.case.resolve import why_not_wanted
+from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS
@@ -31,7 +30,7 @@ from planner.loader.catalogs import (
 from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
 from planner.removed import COMMANDS
-from planner.report.words import counted, money
+from planner.report.words import count_noun, money
 from planner.schema import Model
 from planner.schema.catalog import Item
 
@@ -66,8 +65,8 @@ def _listed(
     lines = [f"{each.severity}: {each.text()}" for each in findings]
     if not full and len(lines) > _MOST_SHOWN:
         lines[_MOST_SHOWN:] = [f"{len(lines) - _MOST_SHOWN} more with --full"]
-    state = f"{counted(errors, 'error')}," if errors else f"{valid};"
-    lines.append(f"{start}{state} {counted(len(findings) - errors, 'warning')}")
+    state = f"{count_noun(errors, 'error')}," if errors else f"{valid};"
+    lines.append(f"{start}{state} {count_noun(len(findings) - errors, 'warning')}")
     return "\n".join(lines), 2 * bool(errors)
 
 

@@ -37,7 +37,7 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
     """
     from planner.portfolio.inputs import load
 
-    found, counted = load(problem, tuple(settings), scenario), words_of.counted
+    found, counted = load(problem, tuple(settings), scenario), words_of.count_noun
     jobs = counted(len(found.portfolio.jobs), "job")
     parts = f"{counted(len(found.places), 'site')}, {jobs}, {counted(len(found.periods), 'period')}"
     return f"{parts}; {len(found.columns)} ways to place the jobs"

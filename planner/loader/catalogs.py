@@ -96,16 +96,14 @@ def load_catalogs(files: list[Path]) -> Catalogs:
 
 def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
     wrong: list[Finding] = []
-    for name, item in result.items.items():
-        for message, fix, part in check_item(
-            item, result.sources[name], result.items, result.families
-        ):
-            place = written[name].place(*steps_of(part))
-            wrong.append(Finding("catalog", message, *place, name, fix))
-    for name, family in result.families.items():
-        place = result.places[name]
-        for message, fix, _ in check_family(family, result.sources[place[0]], result.items):
-            wrong.append(Finding("catalog", message, *place, name, fix))
+    parts: list[Item | Family] = [*result.items.values(), *result.families.values()]
+    for each in parts:
+        place = result.places[each.id]
+        sources = result.sources[each.id if isinstance(each, Item) else place[0]]
+        for message, fix, part in catalog_faults(each, sources, result.items, result.families):
+            if isinstance(each, Item):
+                place = written[each.id].place(*steps_of(part))
+            wrong.append(Finding("catalog", message, *place, each.id, fix))
     if wrong:
         raise InputError(wrong)
 
@@ -221,7 +219,7 @@ class _Shelf(NamedTuple):
 
     sources: Mapping[str, Source] | None
     items: Items
-    families: Mapping[str, Family] = {}
+    families: Mapping[str, Family]
 
     def source(self, cited: Cited | None, path: str) -> Iterator[Fault]:
         """The fault of a source that is not listed."""
@@ -238,11 +236,18 @@ class _Shelf(NamedTuple):
             yield f"'{name}' is not a {categories}", f"give it category: {categories}", path
 
 
-def check_item(
-    item: Item, sources: Mapping[str, Source] | None, items: Items, families: Mapping[str, Family]
+def catalog_faults(
+    each: Item | Family,
+    sources: Mapping[str, Source] | None,
+    items: Items,
+    families: Mapping[str, Family],
 ) -> Iterator[Fault]:
-    """Faults of an item, each with a fix; without ``sources`` those it cites are not checked."""
+    """Faults of an item or a family, with fixes; ``sources`` None where none need be checked."""
     shelf = _Shelf(sources, items, families)
+    return _of_item(each, shelf) if isinstance(each, Item) else _of_family(each, shelf)
+
+
+def _of_item(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     cited: list[tuple[str, Cited | None]] = [*catalog_figures(item)]
     for name in ("power_points", "achieved", "media"):
         cited += [(f"{name}.{place}", row) for place, row in enumerate(getattr(item, name))]
@@ -354,11 +359,8 @@ def _switch(switch: Switch, shelf: _Shelf) -> Iterator[Fault]:
                     yield from shelf.part(end.item, "transceiver", path)
 
 
-def check_family(
-    family: Family, sources: Mapping[str, Source] | None, items: Items
-) -> Iterator[Fault]:
-    """Faults of a storage family, each with a fix."""
-    shelf, cluster = _Shelf(sources, items), family.cluster
+def _of_family(family: Family, shelf: _Shelf) -> Iterator[Fault]:
+    cluster = family.cluster
     for name, figure in catalog_figures(family):
         yield from shelf.source(figure, name)
     if cluster is None:

@@ -21,7 +21,7 @@ from planner.case.figures import Bounds
 from planner.case.items import BillItem, Storage
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps
-from planner.optimizer.bill import Numbers, degraded, nameplates
+from planner.optimizer.bill import Numbers, degraded_nameplates, nameplates
 
 Expression = Any
 """A PuLP variable or affine expression, or a number (PuLP ships no types)."""
@@ -62,7 +62,7 @@ class Rows:
         if holds is not True:
             self.problem.addConstraint(constraint, f"{self.prefix}{name}{self.suffix}")
 
-    def ask_for(self, objective: Expression, *, maximise: bool) -> None:
+    def set_objective(self, objective: Expression, *, maximise: bool) -> None:
         """Replace the objective."""
         self.problem.sense = LpMaximize if maximise else LpMinimize
         self.problem.setObjective(objective + 0.0)
@@ -79,7 +79,7 @@ def value_of(expression: Expression, values: Mapping[str, float]) -> float:
 
 
 class Counts:
-    """Units in place of everything in the bill, as expressions that are made when asked for.
+    """Units in place of everything in the bill, as expressions that are made when first read.
 
     Args:
         rows: where variables and rows go.
@@ -103,11 +103,11 @@ class Counts:
         self.known |= dict.fromkeys(offers, 0.0)
         self.prices = 0
 
-    def know(self, counts: Mapping[str, Expression]) -> None:
+    def set_counts(self, counts: Mapping[str, Expression]) -> None:
         """Take counts that are known otherwise, as those that are decided."""
         self.known |= counts
 
-    def hold_ends(self) -> None:
+    def limit_largest_sizes(self) -> None:
         """Let no fabric grow beyond its largest size, whatever its switches are counted for."""
         fabrics = (q for q in self.makers.values() if isinstance(q, Steps))
         for fabric in dict.fromkeys(fabrics):
@@ -277,8 +277,8 @@ class Counts:
             least, found = quantity.packing.least(contents), values[racks.name]
             if found >= least - 0.5:
                 continue
-            prices = quantity.packing.prices_of(contents)
-            if prices.of(contents) > found + 1e-6:
+            prices = quantity.packing.price_counts(contents)
+            if prices.bound_racks(contents) > found + 1e-6:
                 self.price(name, prices.each)
             else:
                 self.fill(name, contents, least)
@@ -399,7 +399,9 @@ class Bandwidth:
             rows.row(f"piece_{name}_high", part - float(high) * flag <= 0.0)
             ends = np.array([low, high], dtype=float)
             plates.append(_along(ends, nameplates(item, ends), flag, part))
-            left.append(_along(ends, degraded(item, ends), flag, part) if down else (0.0, 0.0))
+            left.append(
+                _along(ends, degraded_nameplates(item, ends), flag, part) if down else (0.0, 0.0)
+            )
             parts.append(part)
             flags.append(flag)
         rows.row(f"pieces_{item.id}", lpSum(parts) - units == 0.0)

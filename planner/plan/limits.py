@@ -14,7 +14,7 @@ from planner.case.fabrics import WORDS
 from planner.case.items import total
 from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import BY_NAME, named, of_group, path_of
-from planner.optimizer.bill import bill, limited
+from planner.optimizer.bill import bill, given_supplies
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import (
     Run,
@@ -29,7 +29,7 @@ from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
 from planner.sizing.checkpoint import rule_demand
-from planner.sizing.fabric import smallest
+from planner.sizing.fabric import smallest_size
 
 CLOSE = 1e-6
 _DEGRADED = ("blocking", "overlap", "drain_fits", "restore_time")
@@ -37,10 +37,10 @@ _DEGRADED = ("blocking", "overlap", "drain_fits", "restore_time")
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
 
-# Binding: one unit more of what is wanted, or one less of what is bought, breaks the limit.
+# Binding: one more of a GPU type in use, or one less of an item, breaks the limit.
 
 
-def binding(case: Case, run: Run) -> frozenset[str]:
+def binding_limits(case: Case, run: Run) -> frozenset[str]:
     """Names of the limits that hold the plan where it is.
 
     If more is better, limits bind that more GPUs of a type in use would break: one more system, or
@@ -139,7 +139,7 @@ def _without_limits(case: Case) -> Case:
         for system in case.systems
     )
     job = replace(case.job, **changes)
-    return replace(case, job=job, systems=tuple(systems)).billed_as(case)
+    return replace(case, job=job, systems=tuple(systems)).share_bills_of(case)
 
 
 def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float) -> NextStep | None:
@@ -162,7 +162,7 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
         return None
     units, used, more = found
     broken = set(broken_limits(case, units, run.ways))
-    supplies = limited(case.limits)
+    supplies = given_supplies(case.limits)
     if not broken <= {row.name for row in supplies}:
         return None  # no fabric, no stock, not allowed: no looser limit mends that
     larger = operate(case, run.mode, units, used, run.gpus + more, run.ways)
@@ -219,7 +219,7 @@ def limits(
     plan = _Plan(inputs, case, run, totals, job)
     running = sorted(_operation(plan), key=lambda entry: list(BY_NAME).index(entry.name))
     entries = [*_supplies(plan), *_supply_chain(plan), *running, *_counts(plan)]
-    tight, reports = binding(case, run), []
+    tight, reports = binding_limits(case, run), []
     for entry in entries:
         if entry.limit is not None:
             reports.append(_report(inputs, entry, entry.limit, tight))
@@ -332,7 +332,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             yield _Entry(name, count, family.max_units.value, family.name)
     for fabric in plan.case.companions.fabrics:
         amount = round(total(fabric.amount, counts))
-        if fabric.largest and amount and smallest(fabric.sizes, amount) is fabric.sizes[-1]:
+        if fabric.largest and amount and smallest_size(fabric.sizes, amount) is fabric.sizes[-1]:
             each = fabric.ports_per_amount / fabric.parts_per_port
             name, most = f"fabric.{fabric.network}", fabric.sizes[-1].capacity
             full, words = amount >= FULL_FROM * most, WORDS[fabric.network]

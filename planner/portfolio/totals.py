@@ -55,7 +55,7 @@ class Totals:
         self.instance, self.plan, self.portfolio = instance, plan, instance.portfolio
         self.periods, self.years = range(1, len(instance.periods) + 1), instance.years
         self.site = {place.name: place for place in instance.places}
-        self.basis = {place.name: Basis.of(place.inputs) for place in instance.places}
+        self.basis = {place.name: Basis.from_inputs(place.inputs) for place in instance.places}
         self.jobs = {job.name: job for job in self.portfolio.jobs}
         self.standing = {(s.site, s.item, s.period): s for s in plan.standing}
         self.found, self.halls = Findings(), dict[tuple[str, int], Bill]()

@@ -24,10 +24,10 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.page import ShownStudy, fragment, report
+from planner.report.page import ShownStudy, fragment, render_page
 from planner.report.words import gap as relative_gap
 from planner.report.words import spans
-from planner.workbook import tables
+from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import Term, V, constant, sum_
 
@@ -275,12 +275,12 @@ def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
     heading, *blocks = view(plan, full=True)
     shown = ShownStudy(tuple(blocks), (timeline(plan),) if plan.runs else ())
-    return report(getattr(heading, "text", plan.problem), None, [shown]).encode()
+    return render_page(getattr(heading, "text", plan.problem), None, [shown]).encode()
 
 
 def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
-    from planner.report.picture import svg_element
+    from planner.report.charts import svg_element
 
     return svg_element(timeline(plan), "timeline") + fragment(
         [_runs(plan), _orders(plan, full=False)]
@@ -356,7 +356,7 @@ def workbook(
     """Write a plan as a workbook: the plan, the sums of all orders, a live quote for each."""
     book = Book(stream, plan.problem, created, USD)
     if inside:
-        tables.add(book, "Plan", view(plan))
+        add_sheet(book, "Plan", view(plan))
     dates = {money.period: money.start for money in plan.money}
     periods = sorted({order.period for order in plan.orders})
     if periods:

@@ -283,7 +283,7 @@ def _pair(up: int) -> Tree:
     return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
 
 
-def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
+def smallest_size(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
     """The smallest size for a number of systems or parts; None where there are none.
 
     Raises:

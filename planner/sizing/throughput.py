@@ -36,7 +36,7 @@ def provisioned_share(gpu_cap: float, gpu_share: float) -> float:
 
 
 FARTHEST = 1e9
-"""So many times the GPUs of a table's last row a law is looked at."""
+"""Multiple of the GPUs of a table's last row up to which a law is used."""
 
 
 class ScaleLaw(NamedTuple):
@@ -69,8 +69,10 @@ class ScaleLaw(NamedTuple):
 
 
 def concave_above(law: ScaleLaw) -> ScaleLaw:
-    """A law that is nowhere below one, and concave in logarithms: of a table the rows that
-    no straight line between two others passes above."""
+    """The least law that is concave in logarithms and nowhere below a law.
+
+    Of a table it keeps the rows that no straight line between two others passes above.
+    """
     if not law.table:
         return law
     first, last = law.table[0], law.table[-1]

@@ -98,7 +98,7 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Findings:
     """Recompute a plan that may be wrong anywhere; one not ``drawn`` has no racks and cables."""
-    found, basis = Findings(), Basis.of(inputs)
+    found, basis = Findings(), Basis.from_inputs(inputs)
     try:
         if plan.status in ("optimal", "feasible"):
             _check_solved(found, basis, plan, drawn)

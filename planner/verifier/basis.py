@@ -162,7 +162,7 @@ class Basis:
     power_share: Mapping[str, float]
 
     @classmethod
-    def of(cls, inputs: Inputs) -> Basis:
+    def from_inputs(cls, inputs: Inputs) -> Basis:
         """The basis of inputs, no option chosen."""
         return cls(inputs, inputs.problem.jobs[0], inputs.problem.network, {})
 

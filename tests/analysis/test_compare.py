@@ -12,7 +12,7 @@ from planner.analysis.compare import compare, read_sides, rule_rows, rules_table
 from planner.analysis.request import Request
 from planner.inputs import inputs_to_text
 from planner.loader import load
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import Comparison, FigureRow, LineRow
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
@@ -37,7 +37,7 @@ def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     path = folder / f"{name}.plan.json"
     inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
     plan = solved(problem, *settings)
-    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
+    path.write_text(attach_inputs(plan, inputs_to_text(inputs)).model_dump_json())
     return path
 
 

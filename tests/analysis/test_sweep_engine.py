@@ -18,14 +18,13 @@ from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
 from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
 from planner.api import Options
-from planner.case import resolve
-from planner.case.resolve import limit_at, limits_of
+from planner.case import limit_after_change, problem_limits, resolve
 from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import SUPPLIES
 from planner.loader import load
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.schema.plan import Plan
 from planner.verifier import confirms, verify
@@ -167,10 +166,10 @@ def test_a_limit_follows_from_its_value_as_from_a_problem_with_it() -> None:
     assert feeds is not None
     for limit in SUPPLIES:
         for value in (3, round(feeds.usable_kw) - 1, round(feeds.usable_kw) + 1, 10**6):
-            after = limits_of(changed(inputs, limit.path, value).problem)
-            found = limit_at(inputs.problem, limit.path, value)
+            after = problem_limits(changed(inputs, limit.path, value).problem)
+            found = limit_after_change(inputs.problem, limit.path, value)
             assert found == after[limit.field], limit.path
-    assert limit_at(inputs.problem, "site.facility_power", 1e6) == feeds.usable_kw
+    assert limit_after_change(inputs.problem, "site.facility_power", 1e6) == feeds.usable_kw
 
 
 def best(inputs: Inputs, *, drawn: bool) -> Plan:

@@ -20,7 +20,7 @@ import planner
 from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.axes import values
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from tests.test_cli import HEAVY
 from tests.world.commands import ran, script
 from tests.world.files import BOOK, CATALOG, PROBLEM
