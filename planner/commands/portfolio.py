@@ -15,7 +15,7 @@ from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.library import Settings, as_texts, solve_portfolio
 from planner.report import words as words_of
-from planner.report.blocks import Heading, Table, Text, figures, words
+from planner.report.blocks import Column, Heading, Table, Text, figures, words
 from planner.report.screen import show
 from planner.results import Printed, Target, Writer, created_today
 from planner.terminal import Progress, ignore
@@ -207,6 +207,9 @@ def sweep(
     Raises:
         InputError: nothing is varied, or an axis is not of that form or does not fit the file.
     """
+    from planner.portfolio.views import UNITS
+    from planner.report.exports import csv_text
+
     axes = []
     for text in vary:
         name, equals, values = text.partition("=")
@@ -222,41 +225,28 @@ def sweep(
         laid = (*as_texts(settings), *point)
         plans.append(solve_portfolio(path, settings=laid, gap=gap, time_limit=time_limit))
         progress(number, len(points))
-    rows = [plan.model_dump(mode="json") for plan in plans]
-    return Printed(_sweep_screen(plans, points), rows, files=_sweep_files(plans, points))
-
-
-def _sweep_files(
-    plans: Sequence[PortfolioPlan], points: Sequence[Sequence[str]]
-) -> dict[str, bytes]:
-    """A sweep as CSV: the inputs varied, the figures, units of GPU systems and storage."""
-    from planner.portfolio.views import MAIN
-    from planner.report.exports import csv_text
-
-    values: dict[str, Sequence[Any]] = {}
-    for column in zip(*points, strict=True):
-        values[column[0].partition("=")[0]] = [each.partition("=")[2] for each in column]
-    for name in ("status", "value", "bound", "gap", "capex_usd", "tco_usd"):
-        values[name] = [getattr(plan, name) for plan in plans]
-    items = {o.item for plan in plans for o in plan.orders if o.category in MAIN}
-    for sku in sorted(items):
-        values[sku] = [sum(o.quantity for o in p.orders if o.item == sku) for p in plans]
-    return {"sweep.csv": csv_text(values).encode()}
-
-
-def _sweep_screen(plans: Sequence[PortfolioPlan], points: Sequence[Sequence[str]]) -> str:
-    from planner.portfolio.views import UNITS
-
-    capex = (None if plan.capex_usd is None else plan.capex_usd / 1e6 for plan in plans)
-    columns = (
-        words("scenario", (", ".join(point) for point in points)),
-        words("status", (plan.status for plan in plans)),
-        figures("value", (plan.value for plan in plans), 2),
-        figures("capex MUSD", capex, 2),
-        words("gap", (words_of.gap(plan.gap) for plan in plans)),
-    )
+    columns = tuple(_sweep_columns(plans, points))
     table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
-    return show([Heading("Portfolio sweep"), table], full=True)
+    screen = show([Heading("Portfolio sweep"), table], full=True)
+    csv = csv_text({column.label: column.values for column in columns}).encode()
+    rows = [plan.model_dump(mode="json") for plan in plans]
+    return Printed(screen, rows, files={"sweep.csv": csv})
+
+
+def _sweep_columns(
+    plans: Sequence[PortfolioPlan], points: Sequence[Sequence[str]]
+) -> Iterator[Column]:
+    """Yield the inputs varied, the figures, units of GPU systems and storage."""
+    from planner.portfolio.views import MAIN
+
+    for axis in zip(*points, strict=True):
+        yield words(axis[0].partition("=")[0], (each.partition("=")[2] for each in axis))
+    yield words("status", (plan.status for plan in plans))
+    units = {"value": "", "bound": "", "gap": "share", "capex_usd": "USD", "tco_usd": "USD"}
+    for name, unit in units.items():
+        yield figures(name, (getattr(plan, name) for plan in plans), unit)
+    for sku in sorted({o.item for plan in plans for o in plan.orders if o.category in MAIN}):
+        yield figures(sku, (sum(o.quantity for o in p.orders if o.item == sku) for p in plans))
 
 
 # Simulation

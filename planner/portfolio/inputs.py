@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter
 
@@ -51,6 +51,7 @@ SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Spare units of a job that are tried where their number is open."""
 NEVER_WAITS = 1e-5
+OfferT = TypeVar("OfferT", System, Storage)
 MOST_PLAN_BYTES = 50_000_000
 OF_EVERY_JOB = (
     *("name", "catalogs", "prices", "consider", "storage", "network", "software", "extras"),
@@ -215,7 +216,7 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
             lines["sites", *each] = lines.pop(each)
     portfolio = validated(Portfolio, document)
     _refuse(document, (*_wrong_jobs(portfolio), *_wrong_settings(portfolio)))
-    owned = {name: _owned(portfolio, document, name) for name in portfolio.sites}
+    owned = _owned(portfolio, document)
     problems = {name: _problem(portfolio, name, units) for name, units in owned.items()}
     base, _ = joined(next(iter(problems.values())), document, settings)
     _refuse(document, _unknown_items(portfolio, owned, base))
@@ -318,7 +319,7 @@ def _wrong_settings(portfolio: Portfolio) -> Iterator[Wrong]:
     if given > periods.count:
         path, message = "budget.capex.per_period", f"{given} budgets for {periods.count} periods"
         yield path, message, "give at most one for each period"
-    if periods.start and int(periods.start[:4]) + periods.years * periods.count >= datetime.MAXYEAR:
+    if periods.start and int(periods.start[:4]) + portfolio.years >= datetime.MAXYEAR:
         yield "periods.start", f"no calendar goes on from {periods.start}", "begin earlier"
 
 
@@ -356,45 +357,36 @@ class _SinglePlan(BaseModel):
 _EARLIER: TypeAdapter[PortfolioPlan | _SinglePlan] = TypeAdapter(PortfolioPlan | _SinglePlan)
 
 
-def _owned(portfolio: Portfolio, document: Document, site: str) -> Mapping[str, int]:
-    """The units that stand at a site before the first period.
+def _owned(portfolio: Portfolio, document: Document) -> dict[str, Counter[str]]:
+    """The units that stand at each site before the first period.
 
     Raises:
-        InputError: a plan file is not there, no plan, or not of these sites.
+        InputError: the plan file is not there, no plan, or not of these sites.
     """
-    own, units = portfolio.sites[site].owned, Counter[str]()
-    if portfolio.owned is not None:
-        left, alone = _left_by_plan(portfolio.owned, document, "owned"), len(portfolio.sites) == 1
-        if not left.keys() <= portfolio.sites.keys() | ({""} if alone else set()):
-            message = f"the plan '{portfolio.owned}' is of no site that the problem names"
-            _refuse(document, [("owned", message, "name it at a site: sites.NAME.owned")])
-        units.update(left.get(site) or left.get("") or {})
-    if isinstance(own, str):
-        left = _left_by_plan(own, document, f"sites.{site}.owned")
-        units.update(left.get(site) or left.get("") or {})
-    else:
-        units.update(own)
-    return units
-
-
-def _left_by_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[str, int]]:
-    """Units a plan leaves in place, by site; the site of a single-job plan has no name."""
-    fix = "give PROBLEM.plan.json"
+    units, name = {site: Counter(p.owned) for site, p in portfolio.sites.items()}, portfolio.owned
+    if name is None:
+        return units
+    plan, fix = None, "give PROBLEM.plan.json"
     try:
         raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")
         plan = _EARLIER.validate_json(raw)
     except InputError as error:
-        _refuse(document, [(path, f"{each.file}: {each.message}", fix) for each in error.findings])
-        raise
+        texts = [f"{finding.file}: {finding.message}" for finding in error.findings]
+        _refuse(document, [("owned", text, fix) for text in texts])
     except ValueError:
-        _refuse(document, [(path, f"'{name}' is no plan that planner wrote", fix)])
-        raise
-    if isinstance(plan, PortfolioPlan):
-        return plan.left()
-    units = Counter[str]()
-    for line in plan.lines:
-        units[line.sku] += line.quantity if line.parent is None else 0
-    return {"": +units}
+        _refuse(document, [("owned", f"'{name}' is no plan that planner wrote", fix)])
+    left = plan.left() if isinstance(plan, PortfolioPlan) else {}
+    if isinstance(plan, _SinglePlan) and len(units) == 1:
+        counts = Counter[str]()
+        for line in plan.lines:
+            counts[line.sku] += line.quantity if line.parent is None else 0
+        left = {site: +counts for site in units}
+    if not left or left.keys() - units.keys():
+        message = f"the plan '{name}' is of no site that the problem names"
+        _refuse(document, [("owned", message, "name its sites alike")])
+    for site, counted in left.items():
+        units[site].update(counted)
+    return units
 
 
 # From the file to numbers
@@ -408,7 +400,7 @@ def _problem(
     powers = [site.facility_power_kw, *site.facility_power_from.values()]
     own, rules = site.electricity_usd_per_kwh, dict(portfolio.items)
     terms = {
-        "years": portfolio.periods.years * portfolio.periods.count,
+        "years": portfolio.years,
         "electricity": term.electricity_usd_per_kwh if own is None else own,
         "energy_basis": term.energy_basis,
     }
@@ -461,62 +453,48 @@ def _place(
     Raises:
         InputError: owned units cannot be planned.
     """
-    case = resolve(inputs)
+    case, rules, market = resolve(inputs), inputs.problem.items, portfolio.rule
     known, why = {offer.id for offer in case.offers()}, dict(case.not_considered)
     decided = [sku for sku in owned if inputs.item(sku).category in ("gpu_system", "storage")]
     path, fix = f"sites.{name}.owned", "add the figure in a catalog"
-    no_plan = "is owned but cannot be planned"
+    text = "'{}' is owned but cannot be planned: {}"
     unfit = [(sku, why.get(sku, "not on offer")) for sku in decided if sku not in known]
-    _refuse(document, [(path, f"'{sku}' {no_plan}: {reason}", fix) for sku, reason in unfit])
-    bare = {
-        sku: rule.model_copy(update={"installed": 0}) for sku, rule in inputs.problem.items.items()
-    }
-    free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
+    _refuse(document, [(path, text.format(*each), fix) for each in unfit])
+    years, most_usd = portfolio.years, portfolio.most_capex_usd
+
+    def on_offer(offer: OfferT) -> OfferT:
+        """No more of an offer, of which none are owned, than owned units and the budget allow."""
+        trend = market(offer.id, inputs.item(offer.id).category).price_trend
+        cheapest = (offer.unit_net_usd or 0.0) * min(1.0, (1.0 + trend) ** years)
+        high = math.inf if offer.high is None else offer.high
+        if most_usd is not None and cheapest > 0.0:
+            high = min(high, owned.get(offer.id, 0) + math.floor(most_usd / cheapest + 1e-6))
+        return replace(offer, installed=0, high=None if math.isinf(high) else int(high))
+
+    sized = [(each.id, "bandwidth by a table") for each in case.storage if each.table]
     case = replace(
         case,
-        systems=tuple(replace(each, installed=0) for each in case.systems),
-        storage=tuple(_steady(each) for each in case.storage if not each.table),
+        systems=tuple(on_offer(each) for each in case.systems),
+        storage=tuple(on_offer(each) for each in _steady(case)),
         unusable=(),
         companions=Companions(),
-        not_considered=(
-            *case.not_considered,
-            *((each.id, "bandwidth by a table") for each in case.storage if each.table),
-        ),
+        not_considered=(*case.not_considered, *sized),
     )
-    case = with_companions(free, _within_budget(portfolio, case, owned))
+    bare = {sku: rule.model_copy(update={"installed": 0}) for sku, rule in rules.items()}
+    free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
+    case = with_companions(free, case)
     case = replace(case, companions=case.companions_for(()))
     tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 
 
-def _steady(item: Storage) -> Storage:
-    """Storage that is not owned and takes no bursts; jobs share its sustained bandwidth."""
-    return replace(item, installed=0, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0)
-
-
-def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -> Case:
-    """The case with offers bounded by owned units and those that the capital budget buys."""
-    budget, count = portfolio.budget.capex, portfolio.periods.count
-    most, given = budget.total_usd, budget.per_period_usd
-    if most is None and given:
-        most = math.fsum((*given, *given[-1:] * count)[:count])
-    if most is None:
-        return case
-
-    def bounded(offer: Any, category: str) -> Any:
-        trend = portfolio.rule(offer.id, category).price_trend
-        lowest = (offer.unit_net_usd or 0.0) * min(
-            1.0, (1.0 + trend) ** (portfolio.periods.years * count)
-        )
-        if lowest <= 0:
-            return offer
-        high = owned.get(offer.id, 0) + math.floor(most / lowest + 1e-6)
-        return replace(offer, high=high if offer.high is None else min(high, offer.high))
-
-    return replace(
-        case,
-        systems=tuple(bounded(each, "gpu_system") for each in case.systems),
-        storage=tuple(bounded(each, "storage") for each in case.storage),
+def _steady(case: Case) -> tuple[Storage, ...]:
+    """Storage without bursts, but for items whose bandwidth is a table: jobs share what is
+    sustained."""
+    return tuple(
+        replace(each, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0)
+        for each in case.storage
+        if not each.table
     )
 
 
@@ -538,7 +516,7 @@ def _columns(
             found += _inference(number, job, at, place)
     if not found and not job.optional:
         message = f"job '{job.name}' can run on no GPU system at any of its sites"
-        fix = "see its memory, types and rates, and consider.gpu_systems"
+        fix = "see consider.gpu_systems, power and budget; of inference memory, types and rates"
         _refuse(document, [(f"jobs.{number}", message, fix)])
     return found
 
@@ -548,8 +526,7 @@ def _training(
 ) -> Iterator[Column]:
     problem = _problem(portfolio, place.name, place.owned, job)
     case = resolve(_fitting(place.inputs, problem, place.name, number))
-    steady = tuple(_steady(each) for each in case.storage if not each.table)
-    case = replace(case, storage=steady)
+    case = replace(case, storage=_steady(case))
     for system in case.systems:
         on_offer = place.offers.get(system.id)
         if not isinstance(on_offer, System):

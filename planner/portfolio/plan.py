@@ -276,41 +276,24 @@ class _Assembly:
         )
 
     def _point(self, run: Run) -> Point:
-        """The operating point, its shares within the delivered bandwidth and that of clients."""
-        column, case, way = run.column, run.column.case, run.column.way
-        write, read = (
-            self._worth(each) for each in self.program.delivered(column.site, run.period)
-        )
-        here = [
-            each
-            for each in self.program.runs
-            if (each.column.site, each.period) == (column.site, run.period)
-            and self._worth(each.runs) > 0.5
-        ]
-        _, at = run.point(self.values)
+        """The operating point; a restore that is alone reads all that clients and others leave."""
+        column, (_, at) = run.column, run.point(self.values)
         at = _fewest(run, at._replace(gpus=float(round(at.gpus))))
-        shared = math.fsum(self._worth(each.write) for each in here)
-        share = at.write * min(1.0, write / shared) if shared else at.write
-        if self.program.portfolio.restores == "alone":
-            ingest = (
-                each.column.case.job.ingest_per_gpu_gb_per_s * self._worth(each.gpus)
-                for each in here
-                if each is not run
-            )
-            at = at._replace(read=read - math.fsum(ingest))
-        families = [
-            family
+        if self.program.portfolio.restores != "alone":
+            return at
+        read = self._worth(self.program.delivered(column.site, run.period)[1])
+        for other in self.program.runs:
+            here = (other.column.site, other.period) == (column.site, run.period)
+            if here and other is not run and self._worth(other.runs) > 0.5:
+                each = other.column.case.job.ingest_per_gpu_gb_per_s
+                read -= each * self._worth(other.gpus)
+        factors = [
+            family.read_factor
             for family in self.places[column.site].case.families
             if self._worth(self.program.family[column.site, family.id]) > 0.5
         ]
-        readers = writers = math.ceil(at.gpus / way.usable_gpus)
-        if case.job.one_replica_writes:
-            writers = math.ceil((way.replica_gpus or 0) / way.usable_gpus)
-        system = column.system
-        most = min((f.write_factor for f in families), default=1.0) * system.client_write_gb_per_s
-        share = min(share, writers * most)
-        most = min((f.read_factor for f in families), default=1.0) * system.client_read_gb_per_s
-        return at._replace(write=share, safe_write=share, read=min(at.read, readers * most))
+        readers = math.ceil(at.gpus / column.way.usable_gpus) * min(factors, default=1.0)
+        return at._replace(read=min(read, readers * column.system.client_read_gb_per_s))
 
 
 def _fewest(run: Run, at: Point) -> Point:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -64,12 +66,12 @@ class PortfolioSite(Site):
     """A site: power may change by period, units may be owned.
 
     ``facility_power_from`` maps a period to the facility power from then on. ``owned`` are units
-    that stand there before the first period, or the plan file that they were bought by.
+    that stand there before the first period.
     """
 
     facility_power_from: dict[PeriodNumber, Power] = {}
     electricity_usd_per_kwh: EnergyPrice | None = Field(default=None, alias="electricity")
-    owned: dict[Identifier, PositiveWhole] | Text = {}
+    owned: dict[Identifier, PositiveWhole] = {}
 
 
 class PeriodBudget(Model):
@@ -260,6 +262,20 @@ class Portfolio(Model):
     currency: CurrencyCode | None = None
     exchange: Exchange = {}
 
+    @property
+    def years(self) -> float:
+        """The length of all periods, years."""
+        return self.periods.years * self.periods.count
+
+    @property
+    def most_capex_usd(self) -> float | None:
+        """The most capital over all periods, USD; None without a budget."""
+        given, count = self.budget.capex.per_period_usd, self.periods.count
+        by_period = math.fsum((*given, *given[-1:] * count)[:count]) if given else math.inf
+        total = self.budget.capex.total_usd
+        most = by_period if total is None else min(by_period, total)
+        return None if math.isinf(most) else most
+
     def rule(self, item_id: str, category: str) -> MarketRule:
         """Return the market rule of an item: its own settings before those of its category."""
         named: dict[str, Any] = {}
@@ -434,7 +450,7 @@ class PortfolioPlan(Shown, Record):
     scenario: str | None = None
     settings: tuple[str, ...] = ()
 
-    def left(self) -> dict[str, dict[str, int]]:
+    def left(self) -> Mapping[str, Mapping[str, int]]:
         """Units held in the last period, by site and item."""
         last = max((each.period for each in self.standing), default=0)
         sites: dict[str, dict[str, int]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
@@ -29,7 +29,7 @@ from planner.report.words import gap as relative_gap
 from planner.report.words import spans
 from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
-from planner.workbook.live import Term, V, constant, sum_
+from planner.workbook.live import Shown, Term, V, constant, sum_
 
 MAIN = ("gpu_system", "storage")
 UNITS = {
@@ -86,14 +86,6 @@ def _jobs(plan: PortfolioPlan) -> Table:
     rows, sites = plan.jobs, defaultdict[str, dict[str, None]](dict)
     for run in plan.runs:
         sites[run.job][run.site] = None
-    reached = (
-        None
-        if job.tokens_demand is None
-        else f"period {job.tokens_in}"
-        if job.tokens_in
-        else f"not by period {job.tokens_by}"
-        for job in rows
-    )
     columns = (
         words("job", (job.job for job in rows)),
         words("site", (", ".join(sites[job.job]) for job in rows)),
@@ -101,7 +93,7 @@ def _jobs(plan: PortfolioPlan) -> Table:
         figures("tokens T", (_trillions(job.tokens) for job in rows), 2),
         figures("demand T", (_trillions(job.tokens_demand) for job in rows), 2),
         figures("by period", (job.tokens_by for job in rows)),
-        words("reached in", reached),
+        figures("reached in", (job.tokens_in for job in rows)),
     )
     return Table("Jobs", columns, notes=tuple(f"{j.job}: {j.note}" for j in rows if j.note))
 
@@ -282,72 +274,52 @@ def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
     from planner.report.charts import svg_element
 
-    return svg_element(timeline(plan), "timeline") + fragment(
-        [_runs(plan), _orders(plan, full=False)]
-    )
+    tables = fragment([_runs(plan), _orders(plan, full=False)])
+    return svg_element(timeline(plan), "timeline") + tables
 
 
 # Workbook
 
-_LINE = {
-    "": (46.0, "text"),
-    "Part number": (22.0, "text"),
-    "Category": (16.0, "text"),
-    "Units": (10.0, "n0"),
-    "Net price USD": (16.0, "cents"),
-    "Amount USD": (18.0, "cents"),
-    "Support USD/year": (18.0, "cents"),
-}
-"""Columns of a quote: their titles, widths and looks."""
-_ORDER = {
-    "Period": (14.0, "text"),
-    "Date": (16.0, "text"),
-    "Amount USD": (20.0, "cents"),
-    "Support USD/year": (20.0, "cents"),
-}
+_LINE = (
+    *(("", 46.0, "text"), ("Part number", 22.0, "text"), ("Category", 16.0, "text")),
+    *(("Units", 10.0, "n0"), ("Net price USD", 16.0, "cents")),
+    *(("Amount USD", 18.0, "cents"), ("Support USD/year", 18.0, "cents")),
+)
+"""Columns of a quote: their titles, widths and looks; the last two are summed."""
+_ORDER = (("", 14.0, "text"), ("Date", 16.0, "text"), *_LINE[-2:])
 
 
-class _Rows:
-    """A sheet of rows with their sums below.
+class _Rows(Sheet):
+    """A sheet of rows, the last two columns summed below."""
 
-    Args:
-        columns: title, width and look of each; the last two are summed.
-    """
+    def __init__(self, book: Book, name: str, columns: Sequence[tuple[str, float, str]]) -> None:
+        super().__init__(book, name, [each[1] for each in columns], landscape=True, locked=False)
+        self.looks = [look for _, _, look in columns]
+        self.titles = {at: title for at, (title, _, _) in enumerate(columns) if title}
+        self.sums: list[list[Shown]] = [[], []]
 
-    def __init__(self, book: Book, name: str, columns: Mapping[str, tuple[float, str]]) -> None:
-        widths = [width for width, _ in columns.values()]
-        self.sheet = Sheet(book, name, widths, landscape=True, locked=False)
-        self.titles = dict(enumerate(columns))
-        self.looks = [look for _, look in columns.values()]
-        self.rows: list[list[V]] = []
+    def begin(self, part: str) -> None:
+        """Write the heading of a part with the titles of its columns."""
+        self.heading(
+            part, None, self.titles, [at for at, k in enumerate(self.looks) if k == "text"]
+        )
 
-    def heading(self, text: str) -> None:
-        """Write the heading of a part, with the titles of all columns but the first."""
-        words = [at for at, look in enumerate(self.looks) if look == "text"]
-        titles = {at: title for at, title in self.titles.items() if at}
-        self.sheet.heading(text, titles=titles, left=words)
-
-    def cell(self, column: int, value: float) -> V:
-        """A number of the next row as formulas read it."""
-        return V(value, self.sheet.place(self.sheet.at, column)[1])
-
-    def write(self, values: Iterable[Term], style: str = "line") -> list[V]:
-        """Write the next row."""
-        sheet, looks = self.sheet, [self.sheet.book.look(look, style) for look in self.looks]
-        row = [sheet.put(sheet.at, at, each, looks[at]) for at, each in enumerate(values)]
-        self.rows.append(row)
-        sheet.at += 1
-        return row
-
-    def total(self, label: str, first: int) -> list[V]:
-        """Write the sums from a row on; return their cells."""
-        last, sums = len(self.looks), list[Term]()
-        for column in (last - 2, last - 1):
-            values = [row[column].value for row in self.rows]
-            sums.append(sum_(values, self.sheet.span(first, self.sheet.at - 1, column)))
-        row = self.write((label, *[""] * (last - 3), *sums), "sum")
-        self.sheet.area(0, self.sheet.at - 1)
+    def add(self, values: Iterable[Term], style: str = "line") -> list[V]:
+        """Write the next row; return its sums."""
+        looks = [self.book.look(look, style) for look in self.looks]
+        row = [self.put(self.at, at, each, looks[at]) for at, each in enumerate(values)]
+        for found, cell in zip(self.sums, row[-2:], strict=True):
+            found.append(cell.value)
+        self.at += 1
         return row[-2:]
+
+    def total(self, label: str) -> list[V]:
+        """Write the sums of all rows; return their cells."""
+        spans = [self.span(3, self.at - 1, self.last - 1), self.span(3, self.at - 1, self.last)]
+        sums = [sum_(values, span) for values, span in zip(self.sums, spans, strict=True)]
+        row = self.add((label, *[""] * (self.last - 2), *sums), "sum")
+        self.area(0, self.at - 1)
+        return row
 
 
 def workbook(
@@ -357,40 +329,39 @@ def workbook(
     book = Book(stream, plan.problem, created, USD)
     if inside:
         add_sheet(book, "Plan", view(plan))
-    dates = {money.period: money.start for money in plan.money}
-    periods = sorted({order.period for order in plan.orders})
+    dates, periods = {m.period: m.start for m in plan.money}, {o.period for o in plan.orders}
     if periods:
         orders = _Rows(book, "Orders", _ORDER)
-        orders.sheet.head("Orders", plan.problem)
-        orders.heading("Period")
-        first = orders.sheet.at
-        for period in periods:
-            sums = _quote(book, plan, period, dates.get(period))
-            orders.write((f"{period}", dates.get(period), *sums))
-        orders.total("Total", first)
+        orders.head("Orders", plan.problem)
+        orders.begin("Period")
+        for period in sorted(periods):
+            date = dates.get(period)
+            orders.add((f"{period}", date, *_quote(book, plan, period, date)))
+        orders.total("Total")
     book.close()
 
 
 def _quote(book: Book, plan: PortfolioPlan, period: int, date: str | None) -> list[V]:
     """Write the quote of one order; return its amount and its support a year, as live sums."""
     quote, orders = _Rows(book, f"Quote {period}", _LINE), defaultdict[str, list[Order]](list)
-    for order in sorted(plan.orders, key=_section):
-        if order.period == period:
-            orders[order.site].append(order)
+    for order in (each for each in plan.orders if each.period == period):
+        orders[order.site].append(order)
     terms = "Budgetary quotation · USD, without taxes · estimates, not an offer"
     dated = f" · order of {date}" if date else ""
-    quote.sheet.head(f"{plan.problem}: order of period {period}", f"{terms}{dated}")
-    first = quote.sheet.at
+    quote.head(f"{plan.problem}: order of period {period}", f"{terms}{dated}")
     for site, lines in sorted(orders.items()):
-        quote.heading(site)
-        for order in lines:
-            units, each = quote.cell(3, order.quantity), quote.cell(4, order.unit_net_usd)
+        quote.begin(site)
+        for order in sorted(lines, key=_section):
+            units, each = (
+                V(value, quote.place(quote.at, column)[1])
+                for column, value in ((3, order.quantity), (4, order.unit_net_usd))
+            )
             yearly = constant(order.support_usd_per_year / order.quantity)
             named = order.model, order.part_number, kind(order.category)
             figures = order.quantity, order.unit_net_usd, units * each, units * yearly
-            quote.write((*named, *figures))
-        quote.sheet.at += 1
-    return quote.total("Total of the order", first)
+            quote.add((*named, *figures))
+        quote.at += 1
+    return quote.total("Total of the order")
 
 
 def _section(order: Order) -> int:
