@@ -420,18 +420,24 @@ def _problem(
     )
 
 
-def _fitting(base: Inputs, problem: Problem, site: str, job: int | None = None) -> Inputs:
+def _fitting(
+    base: Inputs, problem: Problem, site: str, job: int | None = None, *, bounded: bool = True
+) -> Inputs:
     """Inputs with another problem; findings have the paths of the portfolio.
 
+    Args:
+        bounded: whether something over all sites bounds the work.
+
     Raises:
-        InputError: catalogs or prices do not fit.
+        InputError: catalogs or prices do not fit, or nothing bounds the work.
     """
     inputs, errors, document = replace(base, problem=problem), list[Finding](), base.document
     assert document is not None
     for finding in check_problem(inputs):
         kind, dot, rest = (finding.path or "").partition(".")
         of_nobody = job is None and kind in ("jobs", "objective", "targets")
-        if finding.severity != "error" or finding.code == "unbounded" or of_nobody:
+        held = bounded and finding.code == "unbounded"
+        if finding.severity != "error" or held or of_nobody:
             continue
         if kind == "site":
             kind = f"sites.{site}"
@@ -525,7 +531,9 @@ def _training(
     portfolio: Portfolio, number: int, job: TrainingJob, at: int, place: Place
 ) -> Iterator[Column]:
     problem = _problem(portfolio, place.name, place.owned, job)
-    case = resolve(_fitting(place.inputs, problem, place.name, number))
+    tco, bounded = portfolio.budget.tco_usd, portfolio.objective.minimize is not None
+    bounded = bounded or (portfolio.most_capex_usd, tco) != (None, None)
+    case = resolve(_fitting(place.inputs, problem, place.name, number, bounded=bounded))
     case = replace(case, storage=_steady(case))
     for system in case.systems:
         on_offer = place.offers.get(system.id)

@@ -68,7 +68,7 @@ def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]
     if not found:
         return (
             "no change of budgets, power, racks, floors or tokens alone gives a plan: see "
-            "storage capacity, restore time, what a replica needs, and windows",
+            "storage capacity and shares, restore time, lead times, a replica's needs, windows",
         )
     texts = []
     for limit in program.limits:
@@ -127,7 +127,7 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
     standing = tuple(made.standing())
     plan = PortfolioPlan(
         best=best * scale,
-        bound=bound * scale if proven else None,
+        bound=bound * scale + 0.0 if proven else None,
         gap=abs(best - bound) / max(abs(best), 1e-9) if proven else None,
         orders=tuple(sorted(orders, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))),
         standing=standing,
