@@ -17,7 +17,7 @@ from planner.limits import BY_NAME
 from planner.loader.checks import check_problem
 from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.search import CONFLICT_WORK, POSSIBLE_WORK, REASONS_WORK, Effort
+from planner.optimizer.search import POSSIBLE_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.plan import Combined, Infeasibility, Named, Step
 
@@ -100,11 +100,11 @@ def explain(
     try:
         clashes = _conflicts(oracle, everything, free) if not undecided else []
     except UndecidedError:
-        undecided.append("which limits cannot hold together")
+        undecided.append("the conflicting limits")
     try:
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
-        undecided.append("several limits together")
+        undecided.append("the least change of several limits")
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(tuple(map(_lever_name, each)) for each in clashes),
@@ -112,15 +112,6 @@ def explain(
         combined=combined,
         undecided=tuple(undecided),
     )
-
-
-def find_conflict(inputs: Inputs) -> tuple[Lever, ...] | None:
-    """Limits that cannot hold together, while all but any one can; None where cut."""
-    oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
-    try:
-        return minimal_conflict(oracle, sorted(levers(inputs), key=_blame), ())
-    except UndecidedError:
-        return None
 
 
 def _blame(lever: Lever) -> int:

@@ -279,8 +279,6 @@ def _job(inputs: Inputs) -> Iterator[Row]:
         limit = "bulk_capacity" if job.in_bulk else "capacity"
         yield Row(path, "data set", "TB", -1, 0.0, limit)
     yield Row(f"{_JOB}.ingest_per_gpu", "ingest per GPU", "GB/s", -1, 0.0, "ingest")
-    hot = FIGURES["hot_spare_systems"].label
-    yield Row(f"{_JOB}.gpus.hot_spares", hot, "systems", -1, 0)
     # Of a derived stall the copy to the hosts follows from the systems; the rest is stated.
     stall, label = f"{_CHECKPOINT}.stall", "stall time"
     if checkpoint.stall_s == "derived":

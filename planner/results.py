@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 
 from planner import files
-from planner.analysis.request import one_of, stem_of
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
 from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
+from planner.report.exports import stem_of
 from planner.report.screen import show
 from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
@@ -49,6 +49,7 @@ from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Characterization
 from planner.terminal import coloured, say, show_progress
+from planner.units import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -588,7 +589,7 @@ def _cable_files(
     if "netbox" in also and not plan.racks:
         message = "--also netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    schedule = cable_schedule(open_plan(target.problem, plan).inputs, plan)
+    schedule = cable_schedule(open_plan(plan).inputs, plan)
     contents, sheets = dict[str, bytes](), list[Any]()
     if "cables" in also:
         blocks = workbook.cable_blocks(schedule)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from planner.analysis.request import Request
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
@@ -63,36 +62,32 @@ ENOUGH, BOUNDED = 1e-4, 1e-3
 LATE = "not computed, as it takes too long"
 
 
-def run(
-    request: Request, *, why_not: Sequence[str], weight: Sequence[str], keep: Sequence[str]
-) -> Explanation:
-    """Explain the plan of a problem, or why there is none.
+def relaxation(inputs: Inputs, weight: Sequence[str], keep: Sequence[str]) -> dict[str, Any]:
+    """Options of relaxing limits where there is no plan.
 
     Args:
-        why_not: items whose absence to explain exactly.
-        weight: without a plan, weights of changes, each as ``path=number``.
-        keep: without a plan, limits that must stay.
+        weight: cost of relaxing a limit, each as ``path=number``.
+        keep: paths of limits that must stay.
 
     Raises:
-        InputError: the problem or an option is wrong.
+        InputError: a path is no limit, or a weight no number above 0.
     """
-    inputs, weights = request.inputs, dict[str, float]()
+    known, weights = sorted({lever.path for lever in levers(inputs)}), list[tuple[str, float]]()
     for text in weight:
         path, _, number = (part.strip() for part in text.partition("="))
-        weights[path] = -1.0
+        weights.append((path, -1.0))
         with suppress(ValueError):
-            weights[path] = float(number)
-        if not 0.0 < weights[path] < 1e6:
+            weights[-1] = path, float(number)
+        if not 0.0 < weights[-1][1] < 1e6:
             fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
             raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
-    known = sorted({lever.path for lever in levers(inputs)})
-    for option, path in [*(("--weight", each) for each in weights), *(("--keep", p) for p in keep)]:
+    given = [*(("--weight", path) for path, _ in weights), *(("--keep", path) for path in keep)]
+    for option, path in given:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
             raise InputError(Finding("limit", message, option, fix=fix))
-    options = request.running(weights=tuple(weights.items()), keep=tuple(keep))
-    return explain(inputs, options, asked=why_not, progress=request.progress)
+    return {"weights": tuple(weights), "keep": tuple(keep)}
 
 
 def explain(
@@ -196,7 +191,7 @@ class Prober:
 # Worth of a limit: the best plan with it a step looser or tighter
 
 _MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
-_PAUSES = (".stall", ".stall_overhead", ".restart")
+_PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swap")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 

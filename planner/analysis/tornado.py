@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.request import head_of
-from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
+from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, head_of
 from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs

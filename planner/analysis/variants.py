@@ -20,8 +20,9 @@ from planner.api import Options
 from planner.case import Case, limit_after_change, resolve
 from planner.case.model import ObjectiveName
 from planner.case.ways import ways_in_plan
+from planner.currency import USD
 from planner.errors import InputError, PlannerError
-from planner.figures import OBJECTIVES, RATIOS
+from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.axes import Cell
@@ -54,6 +55,28 @@ TOGETHER = 16
 """Most small groups in one piece."""
 FOR_THE_PLAN = 0.5
 """Share of a time limit that finding the best plan may take."""
+
+
+# Records
+
+
+def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
+    """Fields of every record that describe its problem; ``gap_asked`` is a share."""
+    problem = inputs.problem
+    sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
+    return {
+        "problem": problem.name,
+        "problem_file": inputs.problem_file,
+        "scenario": inputs.scenario,
+        "overrides": inputs.overrides,
+        "input_sha256": inputs.sha256,
+        "currency": None if problem.shown_in == USD else problem.shown_in,
+        "objective": problem.objective.name,
+        "sense": problem.objective.sense,
+        "unit": objective_unit(problem.objective.name),
+        "gap_asked": gap_asked,
+        "products": {item.id: item.product for item in sold},
+    }
 
 
 # One changed problem
@@ -204,7 +227,7 @@ def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
         label = f"a compute fabric of {inputs.item(name).model}"
         yield label, f"{path}.switches", (name,), f"[{name}]"
     for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield f"{planes} planes of it", f"{path}.planes", planes, ""
+        yield f"a compute fabric of {planes} planes", f"{path}.planes", planes, ""
     ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
     for ratio in sorted(ratios):
         yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
@@ -495,49 +518,42 @@ def _solve_piece(
     """Results by index; a group in which a scenario cannot be solved is halved."""
     found, left = dict[int, ResultT](), groups(piece)
     while left:
-        group, asked = left.pop(), None
+        group = left.pop()
         try:
             asked = prepare(bases[group.base], group, options)
-            answers = solve(asked)
+            made = view(asked, solve(asked))
         except Exception as error:
             if (half := len(group.scenarios) // 2) > 0:
                 parts = group.scenarios[:half], group.scenarios[half:]
                 left += [group._replace(scenarios=part) for part in parts]
                 continue
-            asked, answers = None, [failed(group.scenarios[0], error)]
-        try:
-            made = view(asked, answers)
-        except Exception as error:
-            made = view(None, [failed(each.scenario, error) for each in answers])
-        found.update(zip((each.scenario.index for each in answers), made, strict=True))
+            made = view(None, [failed(group.scenarios[0], error)])
+        found.update(zip((each.index for each in group.scenarios), made, strict=True))
     return found
 
 
-def solve_variants(
+def solve_many(
     bases: Mapping[str, Inputs],
     scenarios: Sequence[Scenario],
     options: Options,
     view: View[ResultT],
-    found: dict[int, ResultT],
     progress: Progress = ignore,
-) -> None:
-    """Solve scenarios in pieces on all cores.
+) -> Iterator[tuple[int, ResultT]]:
+    """Yield the result of each scenario with its index, as they end, from all cores.
 
     Args:
         bases: problems by the name that scenarios give as their base.
         view: makes the results; it is pickled.
-        found: filled with results by index as they come, so that an interruption keeps them.
     """
     tasks: dict[Hashable, list[Scenario]] = dict(enumerate(pieces(scenarios)))
-    do = partial(_solve_piece, bases, options, view)
+    do, done = partial(_solve_piece, bases, options, view), 0
     for key, made in results(do, tasks.items(), jobs=options.jobs, dask=options.dask):
         if isinstance(made, Lost):
-            lost = [Answer(scenario, "failed", reason=made.reason) for scenario in tasks[key]]
-            places = (scenario.index for scenario in tasks[key])
-            found.update(zip(places, view(None, lost), strict=True))
-        else:
-            found |= made
-        progress(len(found), len(scenarios))
+            lost = [Answer(each, "failed", reason=made.reason) for each in tasks[key]]
+            made = dict(zip((each.index for each in tasks[key]), view(None, lost), strict=True))
+        yield from made.items()
+        done += len(made)
+        progress(done, len(scenarios))
 
 
 def answers(
@@ -547,10 +563,9 @@ def answers(
     progress: Progress = ignore,
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""
-    found: dict[int, Answer] = {}
-    solve_variants({"": inputs}, scenarios, options, _answers_alone, found, progress)
+    found = dict(solve_many({"": inputs}, scenarios, options, _unchanged, progress))
     return [found[scenario.index] for scenario in scenarios]
 
 
-def _answers_alone(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
+def _unchanged(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
     return answers

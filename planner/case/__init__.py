@@ -19,7 +19,7 @@ from planner.case.figures import (
     rack_units,
     rack_use,
 )
-from planner.case.items import FamilyOffer, Offer, SizeRow, Storage, System
+from planner.case.items import FamilyOffer, Offer, Storage, System
 from planner.case.job import IntervalRule, Job, Levels, Mode, Repair, Way
 from planner.case.model import HELD, Case, Companions, Limits, Policy, Rates, Split
 from planner.case.ways import list_choices, list_ways, scale_law, why_no_choice, why_no_spread
@@ -221,13 +221,11 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         offer = _offer(item, inputs)
         return Storage(**offer, bulk_tb=usable, bulk_nameplate_read_gb_per_s=read)
     assert item.family is not None
-    rows = item.sizes.rows if item.sizes else ()
-    sustained = max((row.write / row.units for row in rows), default=write)
     burst = buffer_gb = 0.0
     if provides.burst_write is not None and provides.burst_window is not None:
         burst = provides.burst_write.value
-        burst = burst if burst > sustained else 0.0
-        buffer_gb = max(0.0, burst - sustained) * provides.burst_window.value
+        burst = burst if burst > write else 0.0
+        buffer_gb = max(0.0, burst - write) * provides.burst_window.value
     return Storage(
         **_offer(item, inputs),
         family=item.family,
@@ -237,7 +235,6 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
-        table=tuple(SizeRow(row.units, row.read, row.write) for row in rows),
         burst_nameplate_gb_per_s=burst,
         buffer_gb=buffer_gb,
     )
@@ -331,7 +328,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> Job:
         restart_s=job.restart_s,
         gpus_min=max(min((o.replica_gpus for o in job.options), default=1), job.gpus.min or 1),
         gpus_max=job.gpus.max,
-        hot_spares=job.gpus.hot_spares,
         whole_replicas=job.whole_replicas,
         max_types=job.gpus.max_types,
         ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,
@@ -440,7 +436,7 @@ def missing_figure(item: Item, inputs: Inputs) -> str | None:
     if item.category == "gpu_system":
         missing += _missing_gpu(item, inputs)
     if item.category == "storage":
-        sides = () if item.sizes is not None else ("read",) if item.is_bulk else ("read", "write")
+        sides = ("read",) if item.is_bulk else ("read", "write")
         missing += [name for name in sides if getattr(item.provides, name) is None]
         if item.provides.usable is None:
             missing.append(FIGURES["usable_tb"].label)

@@ -399,8 +399,6 @@ def max_units(case: Case, offer: Offer) -> int:
             # Owned units add nothing to a sum over units bought.
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds += [owned + limit / each] if each > 0 else []
-    if isinstance(offer, Storage) and offer.table:
-        bounds.append(offer.table[-1].units)
     least = min(bounds)
     if math.isinf(least):
         return units_without_limit(case, offer)

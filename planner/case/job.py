@@ -217,7 +217,6 @@ class Job:
     restart_s: float
     gpus_min: int
     gpus_max: int | None
-    hot_spares: int
     whole_replicas: bool
     max_types: int
     ingest_per_gpu_gb_per_s: float
@@ -241,7 +240,7 @@ class Job:
     def spare_systems(self, way: Way, systems: int) -> int:
         """The most systems beside those in use that any plan gains from."""
         if self.repair is None or way.spare_unit.in_rack:
-            return self.hot_spares if systems else 0
+            return 0
         gpus = systems * way.usable_gpus
         most = self.repair.useful_spares(way.failures_per_gpu_day, gpus)
         return ceil(most / way.spare_unit.per_system)

@@ -84,15 +84,16 @@ class Choice(NamedTuple):
 
 def list_ways(item: Item, inputs: Inputs) -> tuple[Way, ...]:
     """The ways in which the job may run on a GPU system that can be planned."""
-    job = inputs.problem.job
-    return tuple(
-        _way(item, job, choice, usable)
-        for choice in list_choices(item, inputs)
-        for usable in list_usable_gpus(item, job.spread(choice.option))
-    )
+    job, found = inputs.problem.job, list[Way]()
+    for choice in list_choices(item, inputs):
+        each = list_usable_gpus(item, job.spread(choice.option))
+        name = choice.way_id(item, job)
+        ids = [f"{name}__{usable}gpus" for usable in each] if len(each) > 1 else [name]
+        found += [_way(item, job, choice, *pair) for pair in zip(each, ids, strict=True)]
+    return tuple(found)
 
 
-def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
+def _way(item: Item, job: Job, choice: Choice, usable: int, way_id: str) -> Way:
     name, several, job = choice.way_id(item, job), len(job.options) > 1, job.spread(choice.option)
     parallel, local = job.parallelism, item.local
     replica = parallel.replica_gpus if parallel else None
@@ -110,7 +111,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
         drives = Drives(local.write.value, local.capacity.value)
     derived = local.host_copy if job.checkpoint.stall_s == "derived" else None
     return Way(
-        id=f"{name}__{usable}gpus" if len(list_usable_gpus(item, job)) > 1 else name,
+        id=way_id,
         choice=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,

@@ -11,8 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner import shipped
-from planner.analysis.request import one_of
+from planner import shipped, units
 from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
@@ -189,8 +188,6 @@ def _per_unit(item: Item) -> str:
     provides = item.provides
     if provides.gpus is not None:
         return f"{provides.gpus.value} GPUs"
-    if item.sizes is not None:
-        return f"{item.sizes.rows[0].units} to {item.sizes.rows[-1].units} units by table"
     if provides.read is not None and provides.write is not None:
         return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
     if item.switch is not None:
@@ -272,7 +269,7 @@ def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
         yield Finding("implausible", text, *catalogs.places[id_], id_, fix, "warning")
     fix = "add basis: nameplate, certified or measured (with its benchmark)"
     for item in catalogs.items.values():
-        figures = [item.provides.read, item.provides.write] if item.sizes is None else [item.sizes]
+        figures = item.provides.read, item.provides.write
         silent = any(figure is not None and figure.basis is None for figure in figures)
         if item.category == "storage" and silent:
             message = f"'{item.id}' does not state the basis of its bandwidth"
@@ -303,7 +300,7 @@ def json_schema(name: str) -> str:
         InputError: there is no such kind.
     """
     schemas = _schemas()
-    model = schemas[one_of("--schema", name, list(schemas))]
+    model = schemas[units.one_of("--schema", name, list(schemas))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name in ("problem", "portfolio"):

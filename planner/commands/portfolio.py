@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planner.analysis.request import seconds, whole
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.library import Settings, as_texts, solve_portfolio
@@ -19,6 +18,7 @@ from planner.report.blocks import Column, Heading, Table, Text, figures, words
 from planner.report.screen import show
 from planner.results import Printed, Target, Writer, created_today
 from planner.terminal import Progress, ignore
+from planner.units import seconds, whole
 
 if TYPE_CHECKING:
     from planner.portfolio.inputs import Instance, TrainingColumn

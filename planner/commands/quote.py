@@ -11,7 +11,6 @@ from typing import Any
 
 from planner import shipped
 from planner.analysis.offers import options_of
-from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
@@ -30,6 +29,7 @@ from planner.quotes.products import (
     yaml_text,
 )
 from planner.report.blocks import Facts, Text
+from planner.report.exports import stem_of
 from planner.report.plan import limit_text
 from planner.report.words import clean, duration, join_words, significant, years
 from planner.results import created_today

@@ -187,7 +187,7 @@ LIST_IT = "list it there with its title"
 _SKIPPED = frozenset({str, int, float, bool, tuple})
 _OWNERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("power_points", "achieved", "spare_unit"), ("gpu_system",)),
-    **dict.fromkeys(("family", "sizes", "fail_units"), ("storage",)),
+    **dict.fromkeys(("family", "fail_units"), ("storage",)),
     "reach": ("cable", "transceiver"),
 }
 """Categories of optional parts."""
@@ -253,7 +253,7 @@ def _of_item(item: Item, shelf: _Shelf) -> Iterator[Fault]:
         cited += [(f"{name}.{place}", row) for place, row in enumerate(getattr(item, name))]
     ports = [(name, getattr(item.ports, name)) for name in Ports.model_fields]
     cited += [(f"ports.{name}", port) for name, port in ports]
-    for path, part in (*cited, ("sizes", item.sizes), ("switch", item.switch)):
+    for path, part in (*cited, ("switch", item.switch)):
         yield from shelf.source(part, path)
     yield from _parts_of_categories(item)
     yield from _counts(item)
@@ -288,10 +288,6 @@ def _counts(item: Item) -> Iterator[Fault]:
     if tray is not None and gpus is not None and gpus.value % tray.tray.value:
         message = f"trays of {tray.tray.value} GPUs do not make up a system of {gpus.value}"
         yield message, "give a number that divides provides.gpus", "spare_unit.tray"
-    counts = [row.units for row in item.sizes.rows] if item.sizes is not None else []
-    if counts != sorted(set(counts)):
-        fix = "order the rows from the fewest units to the most"
-        yield "sizes: the rows must have rising units", fix, "sizes.rows"
 
 
 def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
@@ -302,9 +298,6 @@ def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     known = list(shelf.families)
     if item.family is None:
         yield "a storage item needs its family", "add family: " + " or ".join(known), "id"
-    elif item.is_bulk and item.sizes is not None:
-        fix = "state provides.read and provides.usable of a unit"
-        yield "a bulk item has no table of sizes", fix, "sizes"
     elif item.family not in known:
         hint = did_you_mean(item.family, known)
         fix = "list it under families, or name its catalog, too"

@@ -174,7 +174,7 @@ class Question:
             late=self.effort.late,
             best=known_best,
             near_optimal_loss=relative_distance(case, known_best, value, -1.0),
-            untouched=None if found.untouched is None else found.untouched.operated(),
+            untouched=None if found.untouched is None else found.untouched.operate_point(),
             ties_cut=not found.complete,
         )
 
@@ -184,7 +184,7 @@ class Question:
         Raises:
             SolverError: it does not run.
         """
-        run = None if point is None else point.operated()
+        run = None if point is None else point.operate_point()
         if run is None:
             raise SolverError("a purchase was counted on that cannot run")
         return run

@@ -429,33 +429,6 @@ class Stores:
         return Stores(*(getattr(self, each.name)[places] for each in fields(self)))
 
 
-def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """The (read, write) nameplate bandwidth of an item's units, GB/s."""
-    if not item.table:
-        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
-    known, read, write = np.array(item.table, dtype=float).T
-    inside = (units >= known[0]) & (units <= known[-1])
-    return (
-        np.where(inside, np.interp(units, known, read), 0.0),
-        np.where(inside, np.interp(units, known, write), 0.0),
-    )
-
-
-def degraded_nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """(read, write) with ``units_lost`` of the units down, GB/s.
-
-    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
-    proportion to it. Negative where more is lost than there is.
-    """
-    left = units - item.units_lost
-    if not item.table:
-        return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
-    least, *first = item.table[0]
-    sides = zip(first, nameplates(item, np.maximum(left, least)), strict=True)
-    read, write = (np.where(left < least, each * left / least, side) for each, side in sides)
-    return read, write
-
-
 def sum_storage(case: Case, counts: Counts) -> Stores:
     """Bandwidth, capacity and endurance of storage.
 
@@ -469,22 +442,19 @@ def sum_storage(case: Case, counts: Counts) -> Stores:
     factor = np.full((2, size), np.inf)
     for row in np.flatnonzero(counts.any(axis=1)).tolist():
         item, units = case.storage[row], counts[row].astype(float)
-        some = units > 0
         if item.is_bulk:
             bulk_read += item.bulk_nameplate_read_gb_per_s * units
             bulk_tb += item.bulk_tb * units
             continue
-        each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
-        read += each_read
-        write += each_write
-        burst += (
-            item.burst_nameplate_gb_per_s * units if item.burst_nameplate_gb_per_s else each_write
-        )
+        some = units > 0
+        read += item.nameplate_read_gb_per_s * units
+        write += item.nameplate_write_gb_per_s * units
+        burst += (item.burst_nameplate_gb_per_s or item.nameplate_write_gb_per_s) * units
         buffer_gb += item.buffer_gb * units
         if case.tolerate_down:
-            left = degraded_nameplates(item, units)
-            np.maximum(lost_read, np.where(some, each_read - left[0], 0.0), out=lost_read)
-            np.maximum(lost_write, np.where(some, each_write - left[1], 0.0), out=lost_write)
+            down = item.units_lost * some
+            np.maximum(lost_read, item.nameplate_read_gb_per_s * down, out=lost_read)
+            np.maximum(lost_write, item.nameplate_write_gb_per_s * down, out=lost_write)
         endured[some] += endurance_tb_per_day(item) * units[some]
         both = np.array(factors[item.family])[:, None]
         factor = np.where(some, np.minimum(factor, both), factor)
@@ -543,8 +513,7 @@ def supply_limits(supplies: Sequence[Limit], limits: Limits) -> Numbers:
 
 def least_order(offer: Offer) -> int:
     """The fewest units of an offer that may be bought, if any are."""
-    table = offer.table if isinstance(offer, Storage) else ()
-    return max(1, offer.min_units, table[0].units if table else 1)
+    return max(1, offer.min_units)
 
 
 def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[str, Flags]]:

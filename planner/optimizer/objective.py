@@ -2,7 +2,7 @@
 
 The search scales useful work and money per useful work as logarithms, other money in MUSD. Every
 column rises, or stays, with each unit that is bought: sums over the bill, and counts of units with
-a weight each. Of bandwidth that falls somewhere by a table of sizes boxes see the least per unit.
+a weight each.
 
 A price list may hold thousands of near-clones. One covers another of the same family where the
 companions count both alike, whatever it takes (money, power, weight) is no more, and whatever it
@@ -197,27 +197,13 @@ class Columns:
             "units": lambda offer: 1.0,
             "names": lambda offer: name_weight(offer.id),
             "disliked": lambda offer: float(offer.id in self.case.policy.disliked),
-            WRITTEN: lambda offer: self.case.delivered_write_share * least_write(offer),
+            WRITTEN: lambda offer: (
+                self.case.delivered_write_share
+                * (offer.nameplate_write_gb_per_s if isinstance(offer, Storage) else 0.0)
+            ),
         }
         rows = [[counted[name](offer) for name in self.counted] for offer in offers]
         return np.array(rows, dtype=float).reshape(len(offers), len(self.counted))
-
-
-def least_write(item: Offer) -> float:
-    """The least write bandwidth that a unit of storage gives in any number, GB/s."""
-    if not isinstance(item, Storage):
-        return 0.0
-    if not item.table:
-        return item.nameplate_write_gb_per_s
-    return min(row.write_gb_per_s / row.units for row in item.table)
-
-
-def most_each(item: Storage) -> tuple[float, float]:
-    """The most (read, write) bandwidth that a unit of an item gives, GB/s."""
-    if not item.table:
-        return item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
-    read, write = zip(*((read / n, write / n) for n, read, write in item.table), strict=True)
-    return max(read), max(write)
 
 
 def least_column(objective: str) -> str | None:
@@ -320,10 +306,9 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
         ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
         return (offer.pack, named, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
-    table = offer.id if offer.table else ""
     down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
     worn = offer.endurance_tb_per_day is None
-    return (offer.pack, named, offer.family, table, worn, down if case.tolerate_down else ())
+    return (offer.pack, named, offer.family, worn, down if case.tolerate_down else ())
 
 
 def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:

@@ -110,8 +110,7 @@ def operate(
         used: systems in use by type.
         ways: ids of the ways; a type without one runs in its first.
     """
-    hot = case.job.hot_spares
-    if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
+    if any(count > units.get(name, 0) for name, count in used.items()):
         return None
     single = _Single.build(case, mode, units, used, gpus, ways)
     if single is None:
@@ -432,7 +431,7 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]
 
 
 def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
-    """True if counts keep minimum orders, highest counts, size tables and the families allowed."""
+    """True if counts keep minimum orders, highest counts and the families allowed."""
     serving: dict[str, int] = {}
     for offer in case.offers():
         count, high = units.get(offer.id, 0), offer.high
@@ -444,8 +443,6 @@ def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
-            if offer.table and count > offer.table[-1].units:
-                return False
     if len(serving) > case.max_families:
         return False
     most = {family.id: family.max_units for family in case.families}

@@ -103,7 +103,7 @@ class Program(Rows):
 
         # Constraints
         self.standing_at_the_set_point()
-        self.hot_spares()
+        self.systems_in_use()
         self.spare_units()
         self.gpus_in_use()
         self.storage_families()
@@ -174,11 +174,10 @@ class Program(Rows):
             place = self.count[system.place] if name in chosen else 0.0
             self.count.set_counts({way.count_name: place})
 
-    def hot_spares(self) -> None:
-        """u_k + hot <= x_k: a fixed number of idle systems of a type in use."""
+    def systems_in_use(self) -> None:
+        """u_k <= x_k: systems in use are bought."""
         for system in self.systems:
-            idle = float(self.job.hot_spares)
-            self.row(f"used_{system.id}", self.used[system.id] + idle <= self.units[system.id])
+            self.row(f"used_{system.id}", self.used[system.id] <= self.units[system.id])
 
     def spare_units(self) -> None:
         """h + units in use <= units bought, where spares are of a pool: systems, or their trays."""

@@ -171,8 +171,8 @@ class Stage:
 
         if self.program.problem.numVariables() > LARGE:  # tangents that save a long solve
             relaxed = partial(solvers.solve, self.program.problem, relaxed=True)
-            self.settle(relaxed, whole=False, rounds=RELAXED_ROUNDS)
-        found = self.settle(ask)
+            self.solve_rounds(relaxed, whole=False, rounds=RELAXED_ROUNDS)
+        found = self.solve_rounds(ask)
         self.cut = self.cut or found.status == "limit"
         return Solved("limit", bound=found.bound) if found.status == "limit" else found
 
@@ -187,7 +187,7 @@ class Stage:
             known=known,
         )
 
-    def settle(
+    def solve_rounds(
         self, ask: Callable[[], Solved], *, whole: bool = True, rounds: int = ROUNDS
     ) -> Solved:
         """Ask again, with more rows, until a solution breaks none; "limit" after many rounds."""
@@ -276,7 +276,7 @@ class _Prover:
         assert plan is not None
         best = self.answer.untouched or plan
         stage = self.stage_of(best)
-        value, bound = (None, None) if self.is_demanded(stage) else self.first_stage(stage, best)
+        value, bound = (None, None) if self.is_given_work(stage) else self.first_stage(stage, best)
         form, cut, first = stage.form, stage.cut, stage.program.problem
         if best is not plan and (
             form == "demands" or plan_team(case, best) != plan_team(case, plan)
@@ -348,7 +348,7 @@ class _Prover:
         name = self.case.objective
         return natural(name, measure(self.case, name)(run))
 
-    def is_demanded(self, stage: Stage) -> bool:
+    def is_given_work(self, stage: Stage) -> bool:
         """True if the objective is work that the operating point demands: nothing to prove."""
         return stage.form == "demands" and self.case.maximise and self.case.objective in MEASURES
 
@@ -382,7 +382,7 @@ class _Prover:
     def second_stage(self, stage: Stage, plan: Run) -> Solved:
         """The cheapest bill that is as good as the problem asks."""
         case, program = self.case, stage.program
-        if not self.is_demanded(stage):
+        if not self.is_given_work(stage):
             self.hold_objective(stage, plan)
         if case.policy.disliked:
             label, units = "units from other vendors", 0.0
@@ -525,7 +525,9 @@ def _search_part(
         program.row("better", objective >= least if case.maximise else objective <= least)
     program.set_objective(objective, maximise=case.maximise)
     try:
-        found = stage.settle(partial(solvers.solve, program.problem, relaxed=True), whole=False)
+        found = stage.solve_rounds(
+            partial(solvers.solve, program.problem, relaxed=True), whole=False
+        )
         if found.status == "infeasible":
             return stage.ask().status == "infeasible", None
     except OverstatedError:
@@ -533,7 +535,7 @@ def _search_part(
     if team.spares < team.spares_counted:
         return False, None
     try:
-        found = stage.settle(stage.ask)
+        found = stage.solve_rounds(stage.ask)
     except OverstatedError:
         return False, None
     better = exact and found.status == "optimal" and found.objective is not None

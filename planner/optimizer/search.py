@@ -47,8 +47,6 @@ END_WORK = 100.0
 point is as good, but may lie nearer. Neither is a plan to buy."""
 POSSIBLE_WORK = 500.0
 """Feasibility of a changed problem. Of 53 at most 3.1."""
-CONFLICT_WORK = 2000.0
-"""The limits of one scenario that conflict: up to six in a sweep."""
 REASONS_WORK = 6000.0
 """All of why a problem has no plan, its parts above included: 22."""
 
@@ -188,7 +186,7 @@ class Held(NamedTuple):
 @dataclass
 class Hold:
     """Constraints on further plans, a column or entry for each scenario: limits on columns, and
-    worths; and the boxes that have them all, where these are known."""
+    goals; and the boxes that have them all, where these are known."""
 
     limits: Numbers
     held: list[Held] = field(default_factory=list)
@@ -233,7 +231,7 @@ class Point(NamedTuple):
             found[offer.id] = count
         return found
 
-    def operated(self) -> Run | None:
+    def operate_point(self) -> Run | None:
         """The operation of the purchase, with a local level at the best k."""
         if self.run is not None:
             return self.run
@@ -264,7 +262,7 @@ class Search:
         goal: the value to maximise.
         limits: maximum of each column, a row each, a column for each scenario.
         gap: how much more than the best found the bound may be: of the best where ``relative``.
-        held: other worths that must be reached.
+        held: other goals that must be reached.
         effort: how far to go.
         demands: counts that the purchases of each scenario have at least, a row for each offer.
         keep: boxes whose bound is at most this far below the best (as ``gap`` is) are kept, for
@@ -322,7 +320,7 @@ class Search:
             self._keep(space, some.take(some.single))
             halves = self._bounded(
                 space,
-                space.halved(some.take(~some.single), self.limits, self._systems_first(space)),
+                space.halve(some.take(~some.single), self.limits, self._systems_first(space)),
             )
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
@@ -402,14 +400,14 @@ class Search:
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
         """Boxes cut to the limits, with their bounds, without empty ones."""
         boxes = boxes.take(np.asarray((boxes.low <= boxes.high).all(axis=0)))
-        boxes = boxes.take(space.pleases(boxes.low, boxes.high))
+        boxes = boxes.take(space.keeps_policy(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.goal.kind == "least":
             row = self.goal.column
             most[row] = np.minimum(most[row], -self._useful_bounds()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.available(bills) & (taken <= most).all(axis=0)
-        begun = space.rounded_up(bills, boxes.low)[:, fits]
+        begun = space.rounding_consumption(bills, boxes.low)[:, fits]
         boxes, taken, most = boxes.take(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
         if boxes.size and (self._is_least_of_storage(space) or self.goal.kind == "bought_write"):
@@ -509,7 +507,9 @@ class Search:
             if value[place] <= self._known(boxes.take(here))[0]:
                 continue
             point = Point(space, boxes.take(here), corner.take(here), None)
-            self.take(point if not space.work.several[boxes.team[place]] else as_team(point))
+            self.take(
+                point if not space.work.several[boxes.team[place]] else divide_among_types(point)
+            )
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Mask of purchases that reach the held values and may be the best of their scenario."""
@@ -545,8 +545,8 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
     return boxes.take(order[rank < count]), boxes.take(order[rank >= count])
 
 
-def as_team(point: Point) -> Point | None:
-    """A purchase as several types run it; None where they cannot."""
+def divide_among_types(point: Point) -> Point | None:
+    """A purchase with its GPUs in use divided among several types; None where none is allowed."""
     space, case, team = point.space, point.space.case, int(point.box.team[0])
     work, counts = space.work, point.box.low[:, 0]
     tco_usd = None

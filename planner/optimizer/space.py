@@ -41,12 +41,11 @@ from planner.optimizer.bill import (
     endurance_tb_per_day,
     get_kernel,
     least_order,
-    nameplates,
     sum_storage,
     unmet_needs,
     worn_interval_s,
 )
-from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.objective import TCO, Columns
 from planner.optimizer.useful_work import PRICES, BestUse
 
 NOISE = 1e-9
@@ -62,8 +61,8 @@ GOODS = (
     *("read", "write", "usable", "endurance", "units", "bulk_read", "bulk_tb"),
     *("burst", "buffer"),
 )
-"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; what
-it takes in bursts, until buffers of that many GB are full."""
+"""Supply of storage: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; write
+bandwidth in bursts, until buffers of that many GB are full."""
 WRITE, BURST = (GOODS.index(name) for name in ("write", "burst"))
 
 
@@ -157,12 +156,12 @@ class Space:
         self.first = np.array([least_order(offer) for offer in self.offers], dtype=np.int64)
         priced = any(case.limits[name] is not None for name in PRICES)
         self.tco = columns.place(TCO) if priced else None
-        self._know_consumption()
-        self._know_teams()
-        self._know_storage()
+        self._set_consumption()
+        self._set_teams()
+        self._set_storage()
 
-    def _know_consumption(self) -> None:
-        """Take down the least consumption of one more unit of each column, beside any others; and
+    def _set_consumption(self) -> None:
+        """Set the least consumption of one more unit of each column, beside any others; and
         of offers of which more may take less than that much each, of begun racks and packs, the
         consumption of a unit bought and of a rack's place."""
         columns, kernel, split = self.columns, self.kernel, len(self.columns.figures)
@@ -192,8 +191,8 @@ class Space:
         rounding = np.array([share[some], self.installed[some], shelves[some]])
         self.roundings = rounding[:, :, None]
 
-    def _know_teams(self) -> None:
-        """Record, by team, the types that run, those without a fabric, and whether all GPU systems
+    def _set_teams(self) -> None:
+        """Set, by team, the types that run, those without a fabric, and whether all GPU systems
         that must be in use run."""
         case, teams, systems = self.case, self.work.teams, self.case.systems
         self.runs, self.refused = np.zeros((2, len(teams), len(systems)), dtype=bool)
@@ -204,13 +203,13 @@ class Space:
         must = np.array([system.id in case.must_use for system in systems], dtype=bool)
         self.complete = (self.runs | ~must).all(axis=1)
 
-    def _know_storage(self) -> None:
-        """Take down what each item gives at most, what may be mixed, and what that gives for each
-        thing it takes."""
+    def _set_storage(self) -> None:
+        """Set the most that each item gives, the groups of families, and the rate of supply to
+        consumption."""
         items, families = self.case.storage, self.families
         gives = []
         for item in items:
-            read, write = most_each(item)
+            read, write = item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
             endured = min(endurance_tb_per_day(item), ENDLESS)
             bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
             burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
@@ -312,17 +311,9 @@ class Space:
         split = len(columns.figures)
         found[:split] = self.kernel.sums(bills, columns.figures)
         found[split:] = columns.weights.T @ counts
-        if not least and WRITTEN in columns.counted:
-            found[columns.place(WRITTEN)] = self._written(counts[self.first_store :])
         return found / columns.scale[:, None], bills
 
-    def _written(self, stores: Counts) -> Numbers:
-        written = np.zeros(stores.shape[1])
-        for item, units in zip(self.case.storage, stores, strict=True):
-            written += nameplates(item, units.astype(float))[1] * (units > 0)
-        return np.asarray(self.case.delivered_write_share * written)
-
-    def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
+    def rounding_consumption(self, bills: Bills, counts: Counts) -> Numbers:
         """Consumption of purchases by rounding up alone: more may take less than each by
         itself by that much. Owned units outside the cluster are in place already."""
         has = np.rint(bills.counts[self.rounding_places])
@@ -361,7 +352,7 @@ class Space:
         """The top corners of boxes, with the consumption of their lowest corners."""
         goods = self._top_goods(boxes, room)
         stores = self._stores_of(boxes, goods)
-        count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
+        count, most = self.work.systems_and_gpus(boxes.team, boxes.high[: self.first_store])
         most = self._gpus_by_rule(boxes.team, most, stores)
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
@@ -433,7 +424,7 @@ class Space:
             useful: says which are worth a bill in full, by what they do and take at least.
         """
         boxes = boxes.take(
-            self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low, boxes.low)
+            self.can_be_ordered(boxes.low, boxes.group) & self.keeps_policy(boxes.low, boxes.low)
         )
         corner = self._exactly(boxes, np.zeros((len(self.columns.names), boxes.size)))
         for least in (None, True, False):  # first as if nothing were taken
@@ -455,13 +446,13 @@ class Space:
         """The lowest corners, by their consumption."""
         stores = sum_storage(self.case, boxes.low[self.first_store :])
         fine = self.serves(boxes.low, stores)
-        count, most = self.work.of_systems(boxes.team, boxes.low[: self.first_store])
+        count, most = self.work.systems_and_gpus(boxes.team, boxes.low[: self.first_store])
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         goods: Numbers = self.gives @ boxes.low[self.first_store :]
         goods[WRITE] = stores.sustained
         return Corner(score, gpus, taken, goods)
 
-    def orderly(self, counts: Counts, group: Places) -> Flags:
+    def can_be_ordered(self, counts: Counts, group: Places) -> Flags:
         """Mask of counts that may be ordered: minimum orders, families in use and their units."""
         fine: Flags = ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         units = self.members @ counts[self.first_store :]
@@ -475,7 +466,7 @@ class Space:
         forced = np.array([family.forced for family in self.families], dtype=bool)
         return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
 
-    def pleases(self, low: Counts, high: Counts) -> Flags:
+    def keeps_policy(self, low: Counts, high: Counts) -> Flags:
         """Mask of boxes with a purchase that may keep the vendor policy."""
         fine = np.ones(low.shape[1], dtype=bool)
         for _, broken in self.vendors.broken(low, high):
@@ -484,7 +475,7 @@ class Space:
 
     # Dividing boxes.
 
-    def halved(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
+    def halve(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
         """The two halves of each box, across its widest side: GPU systems first or last.
 
         Very many systems that do nearly the same are as one until storage is decided: the last of

@@ -257,7 +257,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
         begin.append((space, boxes.take(runs)))
     sign, measured = (1.0 if case.maximise else -1.0), measure(case, case.objective)
     for name, answer in zip(names, search.run(begin=begin), strict=True):
-        run = None if answer.point is None else answer.point.operated()
+        run = None if answer.point is None else answer.point.operate_point()
         if run is not None:
             found[name] = measured(run) + sign * (answer.bound - answer.value)
         elif not answer.ended:

@@ -109,7 +109,7 @@ class BestUse(Work):
 
     # How many may be in use.
 
-    def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
+    def systems_and_gpus(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
         """The systems and the most GPUs of purchases.
 
         Args:

@@ -359,7 +359,7 @@ class Work:
         """Mask of uses within the limits on counts, bandwidth and times."""
         case, job, used = self.case, self.case.job, np.ceil(gpus / self.usable[use.team] - ROUNDING)
         allowed: Flags = (gpus >= self.least[use.team]) & (gpus >= 1) & (gpus <= self.gpus_max)
-        allowed &= used + np.where(used > 0, job.hot_spares, 0) <= use.systems
+        allowed &= used <= use.systems
         if job.ingest_per_gpu_gb_per_s:  # all systems in use read
             arrives = self.ports(use).read * use.stores.read_factor
             arrives = np.minimum(case.delivered_read_share * use.stores.read, arrives)
@@ -528,11 +528,6 @@ def staged(case: Case, stores: Stores) -> Numbers:
     return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
 
 
-def systems_in_use(job: Job, systems: Counts) -> Counts:
-    """The most systems that can be in use beside their hot spares."""
-    return np.maximum(systems - job.hot_spares, 0)
-
-
 def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
     """Most GPUs that a job can use of a number of systems beside its spares."""
     repair, unit, step = job.repair, way.spare_unit, way.step_gpus
@@ -543,6 +538,4 @@ def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
         else:
             left = np.maximum(used * unit.per_system - repair.spares, 0.0) * unit.gpus
             used = np.minimum(used, left / way.usable_gpus)
-    else:
-        used = systems_in_use(job, systems).astype(float)
     return np.floor(used * way.usable_gpus / step + 1e-9).astype(np.int64) * step

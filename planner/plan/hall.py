@@ -211,9 +211,9 @@ _Ports = tuple[list[_Device], str, float, int, str | None]
 """Devices with a port: its name, speed in Gbit/s, number and form."""
 
 
-def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
-    """Every cable of a plan; ``case``: the inputs resolved, where at hand."""
-    build = _Build(inputs, plan, resolve(inputs) if case is None else case)
+def cable_schedule(inputs: Inputs, plan: Plan) -> CableSchedule:
+    """Every cable of a plan."""
+    build = _Build(inputs, plan, resolve(inputs))
     offers = (*build.case.systems, *build.case.storage)
     devices = {o.id: build.devices(o.id, round(build.counts[o.id])) for o in offers}
     others = _companion_devices(build)

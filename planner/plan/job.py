@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from planner.case import Case, System, Way
-from planner.case.items import nameplate
 from planner.case.job import local_room_tb
 from planner.case.ways import Choice, least_replicas, list_choices, peak_tflops
 from planner.inputs import Inputs
@@ -58,7 +57,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tensor_gpus=way.tensor_gpus,
         per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
-        hot_spare_systems=sum(job.hot_spares for count in run.used.values() if count),
         storage_family=families[0],
         storage_families=families,
         # Checkpoints and restores.
@@ -170,7 +168,7 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     if not case.bursts or not any(item.burst_nameplate_gb_per_s for item in bought):
         return None
     counts = [(item, run.units[item.id]) for item in bought]
-    sustained = [nameplate(item, n)[1] for item, n in counts]
+    sustained = [item.nameplate_write_gb_per_s * n for item, n in counts]
     steady = share * float(operate.purchased_storage(case, run.units).sustained[0])
     bursts = [item.burst_nameplate_gb_per_s * n for item, n in counts]
     rates = (burst or rate for burst, rate in zip(bursts, sustained, strict=True))

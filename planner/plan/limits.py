@@ -25,7 +25,7 @@ from planner.optimizer.operate import (
     limits_on,
     operate,
 )
-from planner.optimizer.work import most_gpus, systems_in_use
+from planner.optimizer.work import most_gpus
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
 from planner.sizing.checkpoint import rule_demand
@@ -95,7 +95,7 @@ def _next_systems(
 ) -> tuple[Mapping[str, int], Mapping[str, int], int] | None:
     """Units, systems in use and more GPUs with the fewest additional systems that hold more GPUs.
 
-    None where hot spares would grow with them. No more units are bought than may be had.
+    No more units are bought than may be had; None where these do not hold more GPUs.
     """
     way, now, units = system.way(run.ways), run.used[system.id], run.units
     step = 1
@@ -103,7 +103,7 @@ def _next_systems(
         step += 1
     if system.high is None or units[system.id] + step <= system.high:
         units = {**units, system.id: units[system.id] + step}
-    if int(systems_in_use(case.job, np.array([units[system.id]]))[0]) < now + step:
+    if units[system.id] < now + step:
         return None
     more = way.most_gpus(now + step) - way.most_gpus(now)
     return units, {**run.used, system.id: now + step}, more
@@ -261,17 +261,13 @@ def _supplies(plan: _Plan) -> Iterator[_Entry]:
 
 
 def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
-    """Stock, hot spares and vendor policy."""
+    """Stock and vendor policy."""
     case, run, problem = plan.case, plan.run, plan.inputs.problem
     spent = bill(case, run.units, run.ways)
     for stocked in case.bill_items():
         if stocked.stock is not None and (bought := spent.purchased[stocked.id]):
             model = plan.inputs.item(stocked.id).model
             yield _Entry(f"stock.{stocked.id}", bought, stocked.stock, model)
-    for sku, used in sorted(run.used.items()):
-        if used and (hot := case.job.hot_spares):
-            model = plan.inputs.item(sku).model
-            yield _Entry(f"hot_spares.{sku}", run.units[sku] - used, hot, model)
     for number, ids in enumerate(case.policy.required):
         count, vendor = sum(run.units[i] for i in ids), problem.policy.require_vendors[number]
         yield _Entry(f"require_vendor.{number}", count, 1, vendor)

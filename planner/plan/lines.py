@@ -10,7 +10,7 @@ from typing import Any
 from planner.case import Case, Storage, System, figures
 from planner.case.companions import SERVICE_UNITS
 from planner.case.figures import discount, support_span
-from planner.case.items import BillItem, Offer, nameplate
+from planner.case.items import BillItem, Offer
 from planner.case.job import ceil
 from planner.case.model import SHARED_RACKS, Companion
 from planner.figures import BTU_PER_H_PER_KW, STATED
@@ -83,8 +83,10 @@ def _offer_line(
         "usable_tb": 0.0 if item.category == "storage" else None,
     }
     if isinstance(offer, Storage):
-        read, write = nameplate(offer, working) if working else (0.0, 0.0)
-        fields |= {"nameplate_read_gb_per_s": read, "nameplate_write_gb_per_s": write}
+        fields |= {
+            name: getattr(offer, name) * working
+            for name in ("nameplate_read_gb_per_s", "nameplate_write_gb_per_s")
+        }
         fields |= {"usable_tb": offer.usable_tb * working, "bulk_tb": offer.bulk_tb * working}
     return Line.model_validate(fields)
 

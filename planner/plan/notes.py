@@ -411,10 +411,6 @@ def _of_item(inputs: Inputs, item: Item, *, drives: bool) -> Iterator[Assumption
         for name, each in catalog_figures(item)
         if not name.startswith("facts." if drives else ("facts.", "local."))
     ]
-    if (table := item.sizes) is not None:
-        few, most = table.rows[0].units, table.rows[-1].units
-        value = f"{len(table.rows)} published sizes, {few} to {most} units"
-        rows.append(("sizes", "bandwidth by number of units", value, "", table))
     for name, label, value, unit, stated in rows:
         yield Assumption(
             name=f"{item.id}.{name}",

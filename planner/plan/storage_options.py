@@ -244,7 +244,7 @@ def _mixed_bases(inputs: Inputs, options: Iterable[StorageOption]) -> Iterator[s
     for side in ("write", "read"):
         models: dict[str, list[str]] = {}
         for item in (inputs.item(each.sku) for option in options for each in option.items):
-            figure = item.sizes or getattr(item.provides, side)
+            figure = getattr(item.provides, side)
             basis = "nameplate" if figure is None else str(figure.basis or "nameplate")
             if basis == "measured" and figure is not None and figure.benchmark:
                 basis = f"measured ({figure.benchmark})"
@@ -359,7 +359,8 @@ class OtherStorage:
     def _fewest(self, items: Sequence[Storage], like: Run) -> Counts:
         """The fewest units of each item that serve the job, whatever they take; 0: none."""
         few = np.array([max(least_order(item), item.low) for item in items], dtype=np.int64)
-        many = np.array([_most_units(item) for item in items], dtype=np.int64)
+        most = [min(item.high or MOST_UNITS, MOST_UNITS) for item in items]
+        many = np.array(most, dtype=np.int64)
         found = np.zeros(len(items), dtype=np.int64)
         open_ = np.flatnonzero(few <= many)
         open_ = open_[self._serves([items[n] for n in open_.tolist()], many[open_], like)]
@@ -412,8 +413,3 @@ class OtherStorage:
         return (
             run if meets_floors(case, run) and self.shortfall(run) <= self.within + 1e-9 else None
         )
-
-
-def _most_units(item: Storage) -> int:
-    most = min(item.high or MOST_UNITS, MOST_UNITS)
-    return min(most, item.table[-1].units) if item.table else most

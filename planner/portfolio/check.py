@@ -216,7 +216,6 @@ class _Check:
             if isinstance(job, TrainingJob):
                 held: int = value(item.provides.gpus)
                 unit = value(item.spare_unit.tray) if item.spare_unit else held
-                systems += job.gpus.hot_spares
                 if job.repair is not None and (job.repair.unit == "system" or unit == held):
                     systems, taken = systems + run.spares, taken + run.spares
                 elif job.repair is not None and run.spares:

@@ -477,14 +477,12 @@ def _place(
             high = min(high, owned.get(offer.id, 0) + math.floor(most_usd / cheapest + 1e-6))
         return replace(offer, installed=0, high=None if math.isinf(high) else int(high))
 
-    sized = [(each.id, "bandwidth by a table") for each in case.storage if each.table]
     case = replace(
         case,
         systems=tuple(on_offer(each) for each in case.systems),
         storage=tuple(on_offer(each) for each in _steady(case)),
         unusable=(),
         companions=Companions(),
-        not_considered=(*case.not_considered, *sized),
     )
     bare = {sku: rule.model_copy(update={"installed": 0}) for sku, rule in rules.items()}
     free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
@@ -495,13 +493,9 @@ def _place(
 
 
 def _steady(case: Case) -> tuple[Storage, ...]:
-    """Storage without bursts, but for items whose bandwidth is a table: jobs share what is
-    sustained."""
-    return tuple(
-        replace(each, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0)
-        for each in case.storage
-        if not each.table
-    )
+    """Storage without bursts: jobs share its sustained bandwidth."""
+    steady = (replace(s, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for s in case.storage)
+    return tuple(steady)
 
 
 def _columns(

@@ -51,6 +51,13 @@ from planner.schema.bill import (
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Cable, CableSchedule, Line, Plan
 
+
+def stem_of(problem: Path, scenario: str | None) -> str:
+    """Beginning of the names of a problem's files, without characters that a system refuses."""
+    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    return re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", clean(stem, limit=None))
+
+
 # Cells of a CSV.
 
 _SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"

@@ -240,16 +240,16 @@ def list_first(words: Sequence[str], most: int) -> str:
     return join_words([*words[:most], *([f"{more:,} more"] if more > 0 else [])])
 
 
-def count_noun(count: int, one: str, many: str = "") -> str:
+def count_noun(count: int, noun: str) -> str:
     """A count with its noun."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
-def purchase_text(counts: Mapping[str, int], names: Mapping[str, str], most: int = 3) -> str:
-    """A purchase by its first items, ``counts`` and ``names`` by id."""
+def purchase_text(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """A purchase by its first three items, ``counts`` and ``names`` by id."""
     there = [f"{count:,.0f} × {names.get(sku, sku)}" for sku, count in counts.items() if count]
-    more = len(there) - most
-    return ", ".join([*there[:most], *([f"+{more} more"] if more > 0 else [])]) or "nothing"
+    more = [f"+{len(there) - 3} more"] if len(there) > 3 else []
+    return ", ".join([*there[:3], *more]) or "nothing"
 
 
 def cut_text(text: str, width: int) -> str:

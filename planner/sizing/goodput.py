@@ -406,15 +406,14 @@ def waiting_share(spares: int, load: float) -> float:
     return blocked
 
 
-def waiting_odds(spares: int, load: float, racks: float = 1.0) -> float:
+def waiting_odds(spares: int, load: float) -> float:
     """Time a job waits for repairs over the time it does not.
 
-    Args:
-        racks: racks in use with that load and spares of their own each, of which the job needs all.
-            An upper bound then, close up to 0.02, as repairs go on while it waits.
+    Of several racks with spares of their own, all needed, the sum is an upper bound, close up to
+    0.02, as repairs go on while the job waits.
     """
     blocked = waiting_share(spares, load)
-    return racks * blocked / (1.0 - blocked)
+    return blocked / (1.0 - blocked)
 
 
 @lru_cache(maxsize=256)

@@ -57,16 +57,6 @@ class ScaleLaw(NamedTuple):
             return _interpolated(self.table, gpus)
         return float((gpus / self.reference) ** -self.exponent)
 
-    def pieces(self) -> list[tuple[float, float, float]]:
-        """A table as straight pieces in logarithms: (log N where it begins, log share there,
-        slope); the first begins at one GPU.
-        """
-        rows = [(math.log(gpus), math.log(share)) for gpus, share in self.table]
-        found = [(0.0, rows[0][1], 0.0)] if rows[0][0] > 0.0 else []
-        for (n, share), (other, less) in pairwise(rows):
-            found.append((n, share, (less - share) / (other - n)))
-        return found
-
 
 def concave_above(law: ScaleLaw) -> ScaleLaw:
     """The least law that is concave in logarithms and nowhere below a law.

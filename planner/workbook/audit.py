@@ -496,20 +496,13 @@ def _operation(case: Case, draft: Draft) -> Run:
     except ValueError as error:  # a fabric larger than three tiers can be
         raise NothingRunsError(str(error)) from None
     if operation is None:
-        reason = "the job makes no progress: no storage bandwidth, stalls that fill the interval, "
-        raise NothingRunsError(f"{reason}or fewer hot spares than the problem asks for")
+        reason = "no storage bandwidth, or stalls that fill the interval"
+        raise NothingRunsError(f"the job makes no progress: {reason}")
     return operation
 
 
 def _check_units(case: Case, units: Mapping[str, int]) -> None:
-    """Raise where a count cannot be: outside known sizes, without a price, of no use."""
-    for item in case.storage:
-        count = units[item.id]
-        if count and item.table:
-            low, high = item.table[0].units, item.table[-1].units
-            if not low <= count <= high:
-                known = f"the bandwidth of {item.id} is known for {low} to {high} units"
-                raise NothingRunsError(f"{known}, not {count}")
+    """Raise where a count cannot be: without a price, of no use."""
     for offer in case.unusable:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")

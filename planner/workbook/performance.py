@@ -549,6 +549,4 @@ def _performance_value(found: Performance, parts: Sequence[str], figure: str) ->
     row = {row.line.sku: row for row in found.bill.rows}.get(parts[1]) if parts[1:] else None
     if row is None:
         return None
-    if figure == "idle":
-        return found.get(f"hot_spares.{parts[1]}")
     return {**row.cells, "purchased": row.cells["order"], "working": row.working}.get(figure)

@@ -9,7 +9,6 @@ import pytest
 
 from planner import api
 from planner.analysis.compare import compare, read_sides, rule_rows, rules_table
-from planner.analysis.request import Request
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.report.exports import attach_inputs
@@ -42,7 +41,7 @@ def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
 
 
 def compared(*paths: Path) -> Comparison:
-    return compare(read_sides(Request(paths), api.Options()))
+    return compare(read_sides(paths, api.Options()))
 
 
 def figure(found: Comparison, name: str) -> FigureRow:
@@ -66,6 +65,7 @@ def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(tmp_path: Pat
     assert capex.changes[1] == pytest.approx(
         (second.totals.capex_usd or 0) - (first.totals.capex_usd or 0)
     )
+    assert figure(found, "storage.rule").series.values == ("job's demand", "high rule")
     assert figure(found, "gpus_used").equal
     assert not figure(found, "capex_usd").equal
     same = compared(base, base)

@@ -13,14 +13,14 @@ import pytest
 from planner import shipped
 from planner.analysis import sweep
 from planner.analysis import variants as solving
-from planner.analysis.request import EACH_GAP
 from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
-from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
+from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_many
 from planner.api import Options
 from planner.case import limit_after_change, problem_limits, resolve
 from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
+from planner.library import EACH_GAP
 from planner.limits import SUPPLIES
 from planner.loader import load
 from planner.optimizer import Certificate, optimise
@@ -264,9 +264,8 @@ def rows_of(
     inputs: Inputs, scenarios: Sequence[Scenario], options: Options | None = None
 ) -> list[Row]:
     """Return the row of each scenario of a problem, solved in this process."""
-    found: dict[int, Row] = {}
     how = replace(options or Options(gap=EACH_GAP), jobs=1)
-    solve_variants({"": inputs}, scenarios, how, made, found)
+    found = dict(solve_many({"": inputs}, scenarios, how, made))
     return [found[scenario.index] for scenario in scenarios]
 
 

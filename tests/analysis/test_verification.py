@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import planner.analysis.verification as study
-from planner.analysis.request import Request
 from planner.analysis.verification import (
     PlanFile,
     assembly_faults,
@@ -224,7 +223,7 @@ def test_every_answer_of_the_other_solver_is_told(
     for status, answer, result in ANSWERS:
         monkeypatch.setattr(study, "prove_again", lambda *_, _answer=answer, **__: _answer)
         path = file if status == "optimal" else none
-        found = study.run(Request((path,)), solve_again=True)
+        found = study.verify(path)
         assert isinstance(found, Verification)
         assert check(found, "bound").result == result, (status, answer)
 
@@ -247,7 +246,7 @@ def changed(opened: PlanFile, where: Where, value: Any) -> PlanFile:
     """Return the plan file with one part changed, and its checksums made again."""
     document = json.loads(opened.plan.model_dump_json())
     plan = Plan.model_validate_json(put(document, where, value))
-    again = open_plan(Path("x"), attach_inputs(plan, opened.carried.encode()))
+    again = open_plan(attach_inputs(plan, opened.carried.encode()))
     assert again.changes == ()
     return again
 

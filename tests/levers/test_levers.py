@@ -44,7 +44,6 @@ RARE_LEVELS = (
 WITHOUT_LEVER = (
     "drain_fits",
     "local_fits",
-    "hot_spares.",
     "rule_read",
     "rule_write",
     "replica_fits",

@@ -15,7 +15,7 @@ from planner.errors import InputError
 from planner.loader import load
 from planner.optimizer import Question, optimise
 from planner.optimizer.objective import TIES, Columns, for_work
-from planner.optimizer.search import Effort, Point, as_team
+from planner.optimizer.search import Effort, Point, divide_among_types
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import list_modes
 from planner.shipped import problem_files
@@ -97,7 +97,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             assert (corner.goods <= top.goods[:, places] * (1 + NOISE)).all()
             for place in np.flatnonzero(~alone)[:3].tolist():
                 here = np.array([place])
-                run = as_team(Point(space, kept.take(here), corner.take(here), None))
+                run = divide_among_types(Point(space, kept.take(here), corner.take(here), None))
                 if run is not None:
                     assert run.corner.score[0] <= top.score[places][place] + NOISE
     assert tested > 60
@@ -113,7 +113,7 @@ def test_room_cuts_no_purchase_that_fits(family: str) -> None:
                 continue
             full, _ = space.taken(points, points.low, least=False)
             least, bills = space.taken(boxes, boxes.low, least=True)
-            room = full * (1 + NOISE) - least + space.rounded_up(bills, boxes.low)
+            room = full * (1 + NOISE) - least + space.rounding_consumption(bills, boxes.low)
             cut = space.cut(boxes, room)
             fine = ((points.low == 0) | (points.low >= space.first[:, None])).all(axis=0)
             units = space.members @ points.low[space.first_store :]

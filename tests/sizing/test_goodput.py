@@ -216,5 +216,5 @@ def test_spares_in_each_rack() -> None:
     left than of racks that fail by themselves: none fails while all wait."""
     each = waiting_share(2, 0.05)
     product = (1.0 - each) ** 50
-    assert 1.0 / (1.0 + waiting_odds(2, 0.05, 50.0)) == pytest.approx(product, abs=1e-5)
-    assert 1.0 / (1.0 + waiting_odds(2, 0.5, 50.0)) > (1.0 - waiting_share(2, 0.5)) ** 50
+    assert 1.0 / (1.0 + 50.0 * waiting_odds(2, 0.05)) == pytest.approx(product, abs=1e-5)
+    assert 1.0 / (1.0 + 50.0 * waiting_odds(2, 0.5)) > (1.0 - waiting_share(2, 0.5)) ** 50
