@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError
@@ -21,7 +22,7 @@ from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
 
 if TYPE_CHECKING:
-    from planner.portfolio.inputs import Instance, TrainingColumn
+    from planner.portfolio.inputs import Instance
     from planner.portfolio.purchases import Limit
     from planner.portfolio.schema import JobRun, PortfolioPlan, Use
 
@@ -277,7 +278,7 @@ def simulate(
         figures("simulated %", (100 * each.simulated for each in found), 3),
         figures("± 95 %", (100 * each.margin for each in found), 3),
     )
-    note = "Lending idle shares betters this by up to a point; jobs with repair are left out."
+    note = "Lending idle shares of write bandwidth betters this by up to a point."
     table = Table("Goodput, each job with its guaranteed share", columns, notes=(note,))
     screen = show([Heading(f"{plan.problem}: simulation"), table], full=True)
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]
@@ -291,45 +292,30 @@ def simulated(
 
     Shares are hard: a job waits for its own bandwidth alone, which lending idle shares betters.
     """
-    from planner.portfolio.inputs import TrainingColumn
-
-    seen: set[tuple[object, ...]] = set()
-    columns: dict[tuple[str, str], TrainingColumn] = {}
-    for column in instance.columns:
-        if isinstance(column, TrainingColumn):
-            columns[instance.portfolio.jobs[column.job].name, column.way.id] = column
-    for run in plan.runs:
-        shares = (run.interval_s, run.delivered_write_gb_per_s, run.delivered_read_gb_per_s)
-        key = run.job, run.item, run.gpus, *(round(each or 0.0, 3) for each in shares)
-        there = columns.get((run.job, run.way))
-        if there is not None and there.case.job.repair is None and key not in seen:
-            seen.add(key)
-            yield _simulated(there, run, length_s, replications, seed)
-
-
-def _simulated(
-    column: TrainingColumn, run: JobRun, length_s: float, replications: int, seed: int
-) -> Simulated:
-    import numpy as np
-
-    from planner.simulation.job import JobRun as SimulatedJob
-    from planner.simulation.job import Law
+    from planner.portfolio.check import operation
+    from planner.portfolio.schema import TrainingJob
+    from planner.portfolio.totals import Totals
+    from planner.simulation.job import Law, job_of
     from planner.simulation.run import simulate as simulate_job
+    from planner.verifier.basis import Findings
+    from planner.verifier.physics import usable_gpus
 
-    assert run.interval_s and run.goodput
-    assert run.delivered_write_gb_per_s and run.delivered_read_gb_per_s
-    work, job, gpus = column.work, column.case.job, float(run.gpus)
-    copies = work.fan_out[0] + work.fan_out[1] * gpus
-    job_run = SimulatedJob(
-        name=run.job,
-        interval_s=run.interval_s,
-        stall_s=work.stall_s(gpus),
-        drain_s=job.checkpoint_gb / run.delivered_write_gb_per_s,
-        restart_s=job.restart_s,
-        restore_s=copies * job.checkpoint_gb / run.delivered_read_gb_per_s,
-        failures=Law(86_400.0 / (work.failures_per_gpu_day * gpus)),
-    )
-    found = simulate_job([job_run], length_s, replications, seed)
-    kept = np.asarray(found["kept"][0]) / length_s * job.progress
-    margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)
-    return Simulated(run, run.goodput, float(kept.mean()), margin)
+    totals, seen = Totals(instance, plan), set[tuple[object, ...]]()
+    for run in plan.runs:
+        job, shares = totals.jobs[run.job], (run.delivered_write_gb_per_s, run.interval_s)
+        key = run.job, run.item, run.gpus, *(round(each or 0.0, 3) for each in shares)
+        if not isinstance(job, TrainingJob) or key in seen:
+            continue
+        seen.add(key)
+        own = operation(totals, run, job, Findings())
+        figures: dict[str, Any] = {"name": run.job, "local": None, "drain_slowdown": 0.0}
+        figures |= vars(own.f) | {"mode": "async", "interval_s": run.interval_s}
+        if own.f.repair is not None:
+            usable = {run.item: usable_gpus(own.job, own.types[0])}
+            repair = SimpleNamespace(**own.f.repair, shrunk=None)
+            figures |= {"repair": repair, "usable_gpus_by_type": usable, "gpus_used": run.gpus}
+        whole: Any = SimpleNamespace(jobs=(SimpleNamespace(**figures),))
+        found = simulate_job([job_of(whole, Law(own.f.mtti_s))], length_s, replications, seed)
+        kept = found["kept"][0] / length_s * (1.0 - own.f.lost_time)
+        margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)
+        yield Simulated(run, run.goodput or 0.0, float(kept.mean()), margin)

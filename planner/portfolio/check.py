@@ -230,7 +230,7 @@ class _Check:
         """Check the operation of each training job, and the shares of those at a site."""
         for (site, period), hall in self.totals.halls.items():
             here = [
-                self._operation(run, job, hall)
+                self._check_run(run, job)
                 for run in self.plan.runs
                 if (run.site, run.period) == (site, period)
                 and isinstance(job := self.jobs[run.job], TrainingJob)
@@ -238,35 +238,10 @@ class _Check:
             if here:
                 self._check_shares(f"{site} in period {period}", self.basis[site], hall, here)
 
-    def _operation(self, run: JobRun, job: TrainingJob, hall: Bill) -> tuple[JobRun, Run]:
-        """The operation of a job in a period, computed with its share of the bandwidth."""
+    def _check_run(self, run: JobRun, job: TrainingJob) -> tuple[JobRun, Run]:
+        """Check how a job runs in a period; the same as the verifier computes it."""
         name, found = f"job {run.job} in period {run.period}", self.found
-        parts, precisions = run.way.removeprefix(run.item).split("__"), job.training.precisions
-        options: list[str | None] = [option.name for option in job.options] or [None]
-        held = [int(part.removesuffix("gpus")) for part in parts if part.endswith("gpus")]
-        way: dict[str, Any] = {
-            "gpu_type": run.item,
-            "precision": next((p for p in precisions if p in parts), precisions[0]),
-            "option": next((o for o in options if o in parts), options[0]),
-            **dict.fromkeys(("gpu_cap", "power_share", "throughput"), 1.0),
-        }
-        decided = SimpleNamespace(
-            gpu_type=run.item,
-            systems_used=run.systems,
-            systems_by_type={},
-            gpus_used=run.gpus,
-            interval_s=run.interval_s,
-            per_system_gpus=held[0] if held else None,
-            ways=(WayPlan.model_construct(**way),),
-            mode="async",
-            local=None,
-        )
-        j, own_share = (
-            cast(JobPlan, decided),
-            (run.delivered_read_gb_per_s or 0.0, run.delivered_write_gb_per_s or 0.0),
-        )
-        basis = choose_ways(found, replace(self.basis[run.site], job=job), j)
-        own = Run(basis, hall.cluster, j, Share(*own_share, run.spares))
+        own = operation(self.totals, run, job, found)
         check_gpus(found, own)
         f, repair = own.f, job.repair
         near = {"delivered_read_gb_per_s": NEAR, "delivered_write_gb_per_s": NEAR}
@@ -335,3 +310,33 @@ class _Check:
             self.found.require(not beaten, f"bound {bound:,.6g}: beaten by {best:,.6g}")
             gap = abs(best - bound) / max(abs(best), 1e-9)
             self.found.expect("gap", plan.gap, Near(gap, 1e-9))
+
+
+def operation(totals: Totals, run: JobRun, job: TrainingJob, found: Findings) -> Run:
+    """The operation of a job in a period, computed with its share of the bandwidth."""
+    parts, precisions = run.way.removeprefix(run.item).split("__"), job.training.precisions
+    options: list[str | None] = [option.name for option in job.options] or [None]
+    held = [int(part.removesuffix("gpus")) for part in parts if part.endswith("gpus")]
+    way: dict[str, Any] = {
+        "gpu_type": run.item,
+        "precision": next((p for p in precisions if p in parts), precisions[0]),
+        "option": next((o for o in options if o in parts), options[0]),
+        **dict.fromkeys(("gpu_cap", "power_share", "throughput"), 1.0),
+    }
+    decided = SimpleNamespace(
+        gpu_type=run.item,
+        systems_used=run.systems,
+        systems_by_type={},
+        gpus_used=run.gpus,
+        interval_s=run.interval_s,
+        per_system_gpus=held[0] if held else None,
+        ways=(WayPlan.model_construct(**way),),
+        mode="async",
+        local=None,
+    )
+    j, basis = cast(JobPlan, decided), replace(totals.basis[run.site], job=job)
+    share = Share(
+        run.delivered_read_gb_per_s or 0.0, run.delivered_write_gb_per_s or 0.0, run.spares
+    )
+    cluster = totals.halls[run.site, run.period].cluster
+    return Run(choose_ways(found, basis, j), cluster, j, share)

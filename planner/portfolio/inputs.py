@@ -58,6 +58,8 @@ OF_EVERY_JOB = (
     *("spares", "currency", "exchange"),
 )
 """Settings of a portfolio that are those of each of its problems."""
+OF_SITE = ("network", "storage")
+"""Those that a site may have of its own."""
 NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
 """A job that asks for nothing: what a site offers does not depend on who runs there."""
 
@@ -306,15 +308,18 @@ def _wrong_settings(portfolio: Portfolio) -> Iterator[Wrong]:
             message = f"items.{name}.{key} is not for several sites or periods"
             fix = "name owned units by site (sites.NAME.owned), retirement under market"
             yield f"items.{name}.{key}", message, fix
-    storage, periods = portfolio.storage, portfolio.periods
-    wrong = {"rule": storage.rule != "demand", "tolerate_down": storage.tolerate_down > 0}
-    for key in (name for name, refused in wrong.items() if refused):
-        message = f"storage.{key} is not supported for several jobs, sites or periods"
-        yield f"storage.{key}", message, f"leave storage.{key} out"
+    stores, periods = {"storage": portfolio.storage}, portfolio.periods
     for name, site in portfolio.sites.items():
+        if site.storage is not None:
+            stores[f"sites.{name}.storage"] = site.storage
         for period in (each for each in site.facility_power_from if each > periods.count):
             path = f"sites.{name}.facility_power_from.{period}"
             yield path, f"period {period} of {periods.count}", "name a period of the problem"
+    for path, storage in stores.items():
+        wrong = {"rule": storage.rule != "demand", "tolerate_down": storage.tolerate_down > 0}
+        for key in (name for name, refused in wrong.items() if refused):
+            message = f"{path}.{key} is not supported for several jobs, sites or periods"
+            yield f"{path}.{key}", message, f"leave {path}.{key} out"
     given = len(portfolio.budget.capex.per_period_usd)
     if given > periods.count:
         path, message = "budget.capex.per_period", f"{given} budgets for {periods.count} periods"
@@ -407,6 +412,7 @@ def _problem(
     for name, count in owned.items():
         rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
     fields = {name: getattr(portfolio, name) for name in OF_EVERY_JOB}
+    fields |= {name: each for name in OF_SITE if (each := getattr(site, name)) is not None}
     if job is not NOBODY:
         fields |= {"network": Network(), "extras": {}}
     most_kw = max((kw for kw in powers if kw is not None), default=None)
@@ -441,6 +447,8 @@ def _fitting(
             continue
         if kind == "site":
             kind = f"sites.{site}"
+        elif kind in OF_SITE and getattr(problem.site, kind) is not None:
+            kind = f"sites.{site}.{kind}"
         elif kind == "jobs":
             kind, rest = f"jobs.{job}", rest.partition(".")[2]
         path = f"{kind}{dot}{rest}".removesuffix(".")

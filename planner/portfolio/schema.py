@@ -63,7 +63,7 @@ class Periods(Model):
 
 
 class PortfolioSite(Site):
-    """A site: power may change by period, units may be owned.
+    """A site: power may change by period, units may be owned, fabrics and storage differ.
 
     ``facility_power_from`` maps a period to the facility power from then on. ``owned`` are units
     that stand there before the first period.
@@ -72,6 +72,8 @@ class PortfolioSite(Site):
     facility_power_from: dict[PeriodNumber, Power] = {}
     electricity_usd_per_kwh: EnergyPrice | None = Field(default=None, alias="electricity")
     owned: dict[Identifier, PositiveWhole] = {}
+    network: Network | None = None
+    storage: Storage | None = None
 
 
 class PeriodBudget(Model):

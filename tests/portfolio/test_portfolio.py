@@ -337,6 +337,7 @@ def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
         assert each.simulated == pytest.approx(each.planned, abs=max(2 * each.margin, 2e-4))
 
 
+WRONG = {"storage": {"switch": "zz"}}
 RATE = {"per_gpu": 9, "source": "own"}
 CHAT = {"name": "x", "kind": "inference", "tokens_per_s": 9}
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -350,6 +351,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "power": ({"sites": {"site": {**SITE, "facility_power_from": {"4": "1 MW"}}}}, "period 4 of 1"),
     "budgets": ({"budget": {"capex": {"per_period": ["1 MUSD"] * 3}}}, "3 budgets for 1 periods"),
     "calendar": ({"periods": {"start": "9999-12-01"}}, "no calendar goes on"),
+    "fabric": ({"sites": {"site": {**SITE, "network": WRONG}}}, "sites.site.network.storage"),
     "no limit": (
         {"sites": {"site": {"pue": 1.2}}, "items": {}},
         "nothing limits the purchase",
