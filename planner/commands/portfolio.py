@@ -303,7 +303,7 @@ def simulated(
     totals, seen = Totals(instance, plan), set[tuple[object, ...]]()
     for run in plan.runs:
         job, shares = totals.jobs[run.job], (run.delivered_write_gb_per_s, run.interval_s)
-        key = run.job, run.item, run.gpus, *(round(each or 0.0, 3) for each in shares)
+        key = run.job, run.item, run.gpus, *(f"{each or 0.0:.3g}" for each in shares)
         if not isinstance(job, TrainingJob) or key in seen:
             continue
         seen.add(key)

@@ -58,7 +58,7 @@ class _Check:
         self.found.disagreements += self.totals.found.disagreements
         for name, own in self.totals.fields().items():
             self._compare(name, getattr(self.plan, name), own)
-        for use in self.totals.fields()["uses"]:
+        for use in self.totals.uses:
             ends = (use.limit, use.used) if use.is_floor else (use.used, use.limit)
             self._at_most(f"{use.name} {use.site or ''} {use.period or ''}", *ends)
         for key, hall in self.totals.halls.items():
@@ -178,10 +178,8 @@ class _Check:
 
     def _check_places(self) -> None:
         """Check that each job runs once in each period of its window, where it may."""
-        for run in self.plan.runs:
-            self.found.require(run.job in self.jobs, f"job {run.job}: not in the problem")
         for name, job in self.jobs.items():
-            runs, last = self.totals.runs(name), self.portfolio.last_of(job)
+            runs, last = self.totals.runs[name], self.portfolio.last_of(job)
             periods, window = [run.period for run in runs], [*range(job.window.first, last + 1)]
             right = periods == window or (job.optional and not runs)
             self.found.require(right, f"job {name}: runs in {periods}, window {window}")

@@ -8,7 +8,9 @@ makes them again from the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, cast
@@ -58,42 +60,35 @@ class Totals:
         self.basis = {place.name: Basis.from_inputs(place.inputs) for place in instance.places}
         self.jobs = {job.name: job for job in self.portfolio.jobs}
         self.standing = {(s.site, s.item, s.period): s for s in plan.standing}
+        self.runs: dict[str, list[JobRun]] = {name: [] for name in self.jobs}
+        for run in sorted(plan.runs, key=lambda run: run.period):
+            self.runs[run.job].append(run)
         self.found, self.halls = Findings(), dict[tuple[str, int], Bill]()
         for (name, place), period in product(self.site.items(), self.periods):
             units = {sku: self.standing.get((name, sku, period)) for sku in place.offers}
             cluster = {sku: s.needed for sku, s in units.items() if s and s.needed}
             self.halls[name, period] = _build_hall(self.found, place, self.basis[name], cluster)
         self.capex = math.fsum(order.extended_usd for order in plan.orders)
-        self.money = tuple(self._money(period) for period in self.periods)
-        self.residual = self._residual()
-        running = (
-            m.discount * (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd)
-            for m in self.money
-        )
-        self.tco = math.fsum(running) - self.residual
+        self.money, self.residual = [*map(self._money, self.periods)], self._residual()
+        costs = (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd for m in self.money)
+        rates = (m.discount for m in self.money)
+        self.tco = math.fsum(map(operator.mul, costs, rates)) - self.residual
+        self.uses = [self._use(*row) for row in self._limits() if row[-1] is not None]
 
     def fields(self) -> dict[str, Any]:
         """All totals as fields of the plan."""
-        uses = tuple(self._uses())
-        done = {name: (job, self.runs(name)) for name, job in self.jobs.items()}
+        tokens = (self._tokens(self.jobs[run.job], run.period) for run in self.plan.runs)
+        runs = zip(self.plan.runs, tokens, strict=True)
         return {
             "value": self._value(),
             "capex_usd": self.capex,
             "tco_usd": self.tco,
             "residual_usd": self.residual,
-            "money": self.money,
-            "uses": uses,
-            "jobs": tuple(self._result(name, uses) for name in self.jobs),
-            "runs": tuple(
-                run.model_copy(update={"tokens": self._tokens(*done[run.job], run.period)})
-                for run in self.plan.runs
-            ),
+            "money": tuple(self.money),
+            "uses": tuple(self.uses),
+            "jobs": tuple(self._result(name) for name in self.jobs),
+            "runs": tuple(run.model_copy(update={"tokens": count}) for run, count in runs),
         }
-
-    def runs(self, job: str) -> list[JobRun]:
-        """The runs of a job by period."""
-        mine = (run for run in self.plan.runs if run.job == job)
-        return sorted(mine, key=lambda run: run.period)
 
     # Money
 
@@ -169,53 +164,51 @@ class Totals:
         items = self.basis[name].items
         return [(items[sku], n) for sku, n in self.halls[name, period].in_place.items()]
 
-    def of_site(self, name: str, period: int) -> dict[str, float]:
+    def _of_site(self, name: str, period: int) -> Mapping[str, float]:
         """Sums over everything in place at a site that it may limit."""
-        parts = [
-            _of_unit(self.basis[name], item, float(n)) for item, n in self._items(name, period)
-        ]
-        sums = {key: math.fsum(part[key] for part in parts) for key in parts[0]} if parts else {}
-        return sums | {"racks": float(self.halls[name, period].room.racks)}
+        sums = defaultdict[str, float](float, racks=float(self.halls[name, period].room.racks))
+        for item, count in self._items(name, period):
+            for figure, each in _of_unit(self.basis[name], item).items():
+                sums[figure] += each * count
+        return sums
 
-    def _uses(self) -> Iterator[Use]:
-        budget, money = self.portfolio.budget, self.money
-        given = budget.capex.per_period_usd
+    def _limits(self) -> Iterator[tuple[str, int | None, str | None, str, float, float | None]]:
+        """Yield name, period, site and unit of every limit, its use, and the limit, if any."""
+        budget, given = self.portfolio.budget, self.portfolio.budget.capex.per_period_usd
         for (name, place), period in product(self.site.items(), self.periods):
-            sums = self.of_site(name, period)
-            for limit in SUPPLIES:
-                most = None
-                if not limit.path.startswith("budget."):
-                    most = place.limit(limit.field, period - 1)
-                if most is not None:
-                    used, unit = sums.get(limit.field, 0.0), limit.unit
-                    yield self._use(limit.name, period, name, unit, used, most)
+            sums = self._of_site(name, period)
+            for limit in (each for each in SUPPLIES if not each.path.startswith("budget.")):
+                most = place.limit(limit.field, period - 1)
+                yield limit.name, period, name, limit.unit, sums[limit.field], most
         for period in self.periods if given else ():
-            most, used = given[min(period, len(given)) - 1], money[period - 1].capex_usd
-            yield self._use("capex", period, None, "MUSD", used / MILLION, most / MILLION)
-        for label, usd, most in (
-            ("capex", self.capex, budget.capex.total_usd),
-            ("tco", self.tco, budget.tco_usd),
-        ):
-            if most is not None:
-                yield self._use(label, None, None, "MUSD", usd / MILLION, most / MILLION)
+            used, most = self.money[period - 1].capex_usd, given[min(period, len(given)) - 1]
+            yield "capex", period, None, "MUSD", used / MILLION, most / MILLION
+        totals = ("capex", self.capex, budget.capex.total_usd), ("tco", self.tco, budget.tco_usd)
+        for label, used, total in totals:
+            yield label, None, None, "MUSD", used / MILLION, total and total / MILLION
         for name, job in self.jobs.items():
-            if isinstance(job, TrainingJob):
-                yield from self._floors(job, self.runs(name))
-
-    def _floors(self, job: TrainingJob, runs: list[JobRun]) -> Iterator[Use]:
-        work = {run.period: run.useful_pflops or 0.0 for run in runs}
-        floor, goal, last = job.min_useful_pflops, job.tokens, self.portfolio.last_of(job)
-        for period in range(job.window.first, last + 1) if floor is not None else ():
-            done = work.get(period, 0.0)
-            yield self._use(f"work_of_{job.name}", period, None, "PFLOP/s", done, floor or 0.0)
-        if goal is not None:
-            by = goal.by or last
-            done, asked = self._tokens(job, runs, by) or 0.0, goal.count / TRILLION
-            yield self._use(f"tokens_of_{job.name}", by, None, "T", done / TRILLION, asked)
+            if not isinstance(job, TrainingJob):
+                continue
+            work = {run.period: run.useful_pflops or 0.0 for run in self.runs[name]}
+            last, floor, goal = self.portfolio.last_of(job), job.min_useful_pflops, job.tokens
+            for period in range(job.window.first, last + 1):
+                used = work.get(period, 0.0)
+                yield f"work_of_{name}", period, None, "PFLOP/s", used, floor
+            if goal is not None:
+                by, count = goal.by or last, goal.count / TRILLION
+                used = (self._tokens(job, by) or 0.0) / TRILLION
+                yield f"tokens_of_{name}", by, None, "T", used, count
 
     def _use(
-        self, name: str, period: int | None, site: str | None, unit: str, used: float, limit: float
+        self,
+        name: str,
+        period: int | None,
+        site: str | None,
+        unit: str,
+        used: float,
+        limit: float | None,
     ) -> Use:
+        assert limit is not None
         use = Use(name=name, period=period, site=site, unit=unit, used=used, limit=limit)
         steps = [step for run in self.plan.runs if (step := self._step(use, run))]
         step = min(steps, default=1.0 if unit == "racks" else TIGHT * limit)
@@ -231,7 +224,7 @@ class Totals:
         gpus = max(whole_replica(job), 1 if job.whole_replicas else usable)
         systems = math.ceil(gpus / usable)
         if use.site == run.site and use.period == run.period:
-            return systems * _of_unit(basis, item, 1.0).get(f"{use.name}_kw", 0.0)
+            return systems * _of_unit(basis, item).get(f"{use.name}_kw", 0.0)
         if use.name == "capex":
             when = self.periods if use.period is None else (use.period,)
             prices = [self.price(run.site, run.item, period) for period in when]
@@ -244,30 +237,30 @@ class Totals:
 
     # Jobs
 
-    def _tokens(self, job: AnyJob, runs: list[JobRun], by: int) -> float | None:
-        """Tokens that runs train until the end of a period; None without parameters."""
-        if not isinstance(job, TrainingJob):
-            return None
-        active = job.training.active_parameters or job.parameters
+    def _tokens(self, job: AnyJob, by: int) -> float | None:
+        """Tokens that a job trains until the end of a period; None without parameters."""
+        active = None
+        if isinstance(job, TrainingJob):
+            active = job.training.active_parameters or job.parameters
         if not active:
             return None
         seconds = self.years * SECONDS_PER_YEAR
-        work = math.fsum(run.useful_pflops or 0.0 for run in runs if run.period <= by)
-        return work * 1e15 * seconds / (FLOP_PER_PARAMETER_TOKEN * active)
+        work = (run.useful_pflops or 0.0 for run in self.runs[job.name] if run.period <= by)
+        return math.fsum(work) * 1e15 * seconds / (FLOP_PER_PARAMETER_TOKEN * active)
 
-    def _result(self, name: str, uses: Iterable[Use]) -> JobResult:
-        job, runs = self.jobs[name], self.runs(name)
-        starved, note = self._starved(name, runs, uses)
+    def _result(self, name: str) -> JobResult:
+        job, runs = self.jobs[name], self.runs[name]
+        starved, note = self._starved(name)
         found = {"job": name, "site": runs[0].site if runs else None}
         if not isinstance(job, TrainingJob) or not runs:
             return JobResult(starved=starved, note=note, **found)
         goal, last = job.tokens, self.portfolio.last_of(job)
         by = None if goal is None else goal.by or last
-        done = {run.period: self._tokens(job, runs, run.period) or 0.0 for run in runs}
+        done = {run.period: self._tokens(job, run.period) or 0.0 for run in runs}
         reached = (p for p, n in done.items() if goal and n >= goal.count * (1.0 - MET))
         return JobResult(
             mean_useful_pflops=math.fsum(r.useful_pflops or 0.0 for r in runs) / len(self.periods),
-            tokens=self._tokens(job, runs, last if by is None else by),
+            tokens=self._tokens(job, last if by is None else by),
             tokens_demand=None if goal is None else goal.count,
             tokens_by=by,
             tokens_in=next(reached, None),
@@ -276,27 +269,28 @@ class Totals:
             **found,
         )
 
-    def _starved(self, name: str, runs: list[JobRun], uses: Iterable[Use]) -> tuple[bool, str]:
+    def _starved(self, name: str) -> tuple[bool, str]:
         """True if a job gets only its minimum to run; the reason and the remedy."""
-        job = self.jobs[name]
+        job, runs = self.jobs[name], self.runs[name]
         if not runs:
             return True, "not placed: optional, and others use what there is better"
         alone = len(self.jobs) == 1 or self.portfolio.objective.minimize is not None
         if alone or not isinstance(job, TrainingJob):
             return False, ""
-        more = "a higher weight or a lower priority number"
-        if all(run.systems <= self._fewest(job, self._item(run)) for run in runs):
+        more, replica = "a higher weight or a lower priority number", whole_replica(job)
+        fewest = (
+            max((least_replicas(self._item(run), job) or 1) * replica, job.gpus.min or 1)
+            for run in runs
+        )
+        usable = (max(usable_gpus(job, self._item(run)), 1) for run in runs)
+        least = map(math.ceil, map(operator.truediv, fewest, usable))
+        if all(run.systems <= systems for run, systems in zip(runs, least, strict=True)):
             fix = f"give it tokens, min_useful_pflops, {more}"
             return True, f"starved: on the fewest GPUs it can run on in every period; {fix}"
-        held = [u.period for u in uses if u.binding and u.name == f"work_of_{name}" and u.period]
+        floors = (use for use in self.uses if use.binding and use.name == f"work_of_{name}")
+        held = spans((use.period or 0 for use in floors), "period")
         floor = f"held at its floor of {job.min_useful_pflops or 0.0:g} PFLOP/s"
-        return False, f"{floor} in {spans(held, 'period')}; for more give it {more}" if held else ""
-
-    def _fewest(self, job: TrainingJob, item: Item) -> int:
-        """The fewest systems of a type that a job can run on."""
-        replica = job.parallelism.replica_gpus if job.parallelism else 1
-        least = (least_replicas(item, job) or 1) * replica
-        return math.ceil(max(least, job.gpus.min or 1) / max(usable_gpus(job, item), 1))
+        return False, f"{floor} in {held}; for more give it {more}" if held else ""
 
     def _value(self) -> float:
         """The objective: of several classes of priority that of the first."""
@@ -304,15 +298,15 @@ class Totals:
         if name in ("cost", "tco"):
             return self.capex if name == "cost" else self.tco
         if name == "power":
-            every = (self.of_site(*key)["facility_power_kw"] for key in self.halls)
+            every = (self._of_site(*key)["facility_power_kw"] for key in self.halls)
             return math.fsum(every) / count
         jobs = [job for job in self.jobs.values() if isinstance(job, TrainingJob)]
         first = min((job.priority for job in jobs), default=1)
-        runs = {job.name: self.runs(job.name) for job in jobs if job.priority == first}
-        weight = {job.name: job.weight for job in jobs}
-        work = [(weight[n], r.useful_pflops or 0.0) for n, each in runs.items() for r in each]
+        jobs = [job for job in jobs if job.priority == first]
+        work = [(j.weight, r.useful_pflops or 0.0) for j in jobs for r in self.runs[j.name]]
         if name == "fairness":
-            return min((p / w for w, p in work), default=0.0) if all(runs.values()) else 0.0
+            placed = all(self.runs[job.name] for job in jobs)
+            return min((p / w for w, p in work), default=0.0) if placed else 0.0
         return math.fsum(w * p for w, p in work) / count
 
 
@@ -330,14 +324,13 @@ def _build_hall(found: Findings, place: Place, basis: Basis, cluster: Mapping[st
     return hall
 
 
-def _of_unit(basis: Basis, item: Item, count: float) -> dict[str, float]:
-    """What units of an item take of the limits of a site."""
+def _of_unit(basis: Basis, item: Item) -> dict[str, float]:
+    """What a unit of an item takes of the limits of a site."""
     draw_kw, liquid_kw = basis.rated_kw(item) or 0.0, basis.liquid_kw(item)
-    each = {
+    return {
         "it_power_kw": draw_kw,
         "facility_power_kw": draw_kw * basis.pue(item),
         "heat_air_kw": draw_kw - liquid_kw,
         "heat_liquid_kw": liquid_kw,
         "weight_kg": basis.of_unit(item, "weight_kg") or 0.0,
     }
-    return {name: figure * count for name, figure in each.items()}

@@ -226,7 +226,7 @@ def spans(numbers: Iterable[int], one: str = "") -> str:
             found.append([number])
     texts = [f"{each[0]}-{each[-1]}" if each[1:] else f"{each[0]}" for each in found]
     name = one + "s" * (one != "" and sum(map(len, found)) > 1)
-    return f"{name} {', '.join(texts)}".lstrip()
+    return f"{name} {', '.join(texts)}".lstrip() if found else ""
 
 
 def column_head(label: str, unit: str) -> str:
