@@ -102,7 +102,7 @@ def read_plan(path: Path) -> PortfolioPlan:
 
 def assemble(instance: Instance, program: Program, answer: Answer, solver: str) -> PortfolioPlan:
     """The plan of an answer; one without values states the reason."""
-    objective = instance.portfolio.objective
+    objective, messages = instance.portfolio.objective, {"infeasible": "no plan meets every limit"}
     head = {
         "problem": instance.portfolio.name,
         "problem_file": instance.document.file,
@@ -116,23 +116,24 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
         "settings": instance.settings,
     }
     if not answer.values:
-        message = "the time limit was reached before any plan was found"
-        if answer.status == "infeasible":
-            message = "no plan meets every limit"
-        return PortfolioPlan(message=message, **head)
-    best, bound, made = answer.worth[0], answer.bounds[0], _Assembly(instance, program, answer)
-    scale = MILLION if objective.name in ("cost", "tco") else 1.0
-    proven, orders = math.isfinite(bound), [*made.orders()]
-    items = {sku: place.inputs.item(sku) for place in instance.places for sku in place.items}
-    standing = tuple(made.standing())
+        late = "the time limit was reached before any plan was found"
+        return PortfolioPlan(message=messages.get(answer.status, late), **head)
+    made, scale = _Assembly(instance, program, answer), 1.0
+    if objective.name in ("cost", "tco"):
+        scale = MILLION
+    best, bound = answer.worth[0] * scale, answer.bounds[0] * scale + 0.0
+    proven, standing = math.isfinite(bound), tuple(made.standing())
+    known = {
+        sku: place.inputs.item(sku).product for place in instance.places for sku in place.items
+    }
     plan = PortfolioPlan(
-        best=best * scale,
-        bound=bound * scale + 0.0 if proven else None,
-        gap=abs(best - bound) / max(abs(best), 1e-9) if proven else None,
-        orders=tuple(sorted(orders, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))),
+        best=best,
+        bound=bound if proven else None,
+        gap=abs(best - bound) / max(abs(best), 1e-9 * scale) if proven else None,
+        orders=tuple(made.orders()),
         standing=standing,
         runs=tuple(made.runs()),
-        models={sku: items[sku].product for sku in sorted({s.item for s in standing})},
+        models={sku: known[sku] for sku in sorted({each.item for each in standing})},
         notes=tuple(_notes(instance, answer)),
         **head,
     )
@@ -192,6 +193,7 @@ class _Assembly:
         return max(0, count + math.ceil(place.items[sku].spare_share * count - 1e-9) - owned)
 
     def standing(self) -> Iterator[Standing]:
+        """Yield everything in place or retired, by period and site."""
         for period, (at, place) in product(self.periods, enumerate(self.places)):
             for sku in place.items:
                 bought = sum(self.bought.get((at, sku), [])[: period + 1])
@@ -208,22 +210,21 @@ class _Assembly:
                 if standing.held or standing.needed or standing.retired:
                     yield standing
 
-    def orders(self) -> Iterator[Order]:
-        instance = self.instance
+    def orders(self) -> list[Order]:
+        """Orders by date and site, the largest first."""
+        instance, found = self.instance, list[Order]()
         for (at, sku), counts in self.bought.items():
             place, needs = self.places[at], self.needs[at, sku]
             item, lead = place.inputs.item(sku), instance.rule(place, sku).lead
             for arrives, quantity in ((p, count) for p, count in enumerate(counts) if count):
-                before, price = (
-                    sum(counts[:arrives]),
-                    instance.price_usd(place, sku, arrives - lead),
-                )
+                ordered, before = arrives - lead, sum(counts[:arrives])
+                price = instance.price_usd(place, sku, ordered)
                 used = (p for p in self.periods[arrives:] if needs[p] > before)
-                yield Order(
-                    period=arrives - lead + 1,
+                order = Order(
+                    period=ordered + 1,
                     arrives=arrives + 1,
                     in_use_from=next(used, arrives) + 1,
-                    date=instance.start(arrives - lead),
+                    date=instance.start(ordered),
                     site=place.name,
                     item=sku,
                     model=item.product,
@@ -234,27 +235,25 @@ class _Assembly:
                     extended_usd=round(price * quantity, 2),
                     support_usd_per_year=place.items[sku].support_usd_per_year * quantity,
                 )
+                found.append(order)
+        return sorted(found, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))
 
     # Runs
 
     def runs(self) -> Iterator[JobRun]:
+        """Yield the runs of training jobs by period, then those of inference."""
         for run in sorted(self.program.runs, key=lambda run: (run.period, run.column.job)):
             if self._worth(run.runs) > 0.5:
                 yield self._run(run)
         for (column, period), runs in self.program.placed.items():
             if not isinstance(column, TrainingColumn) and self._worth(runs) > 0.5:
-                gpus = column.systems * column.system.gpus
-                where = self._where(column, period)
+                gpus, where = column.systems * column.system.gpus, self._where(column, period)
                 yield JobRun(way=column.system.id, systems=column.systems, gpus=gpus, **where)
 
     def _where(self, column: Column, period: int) -> dict[str, Any]:
-        site, item = self.places[column.site].name, column.system.id
-        return {
-            "job": self.instance.portfolio.jobs[column.job].name,
-            "period": period + 1,
-            "site": site,
-            "item": item,
-        }
+        job, site = self.instance.portfolio.jobs[column.job], self.places[column.site]
+        place = {"site": site.name, "item": column.system.id}
+        return {"job": job.name, "period": period + 1, **place}
 
     def _run(self, run: Run) -> JobRun:
         column, at = run.column, self._point(run)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from planner import units
+from planner import limits, units
 from planner.schema import (
     Customer,
     Date,
@@ -293,15 +293,6 @@ class Portfolio(Model):
 
 # What a plan says; periods count from 1
 
-LABELS = {
-    "facility_power": "facility power",
-    "it_power": "IT load",
-    "capex": "capital budget",
-    "tco": "TCO budget",
-    "heat_air": "air-cooled load",
-    "heat_liquid": "liquid-cooled load",
-}
-
 
 class Order(Record):
     """Units of an item ordered for a site: paid in ``period``, there from ``arrives`` on.
@@ -404,7 +395,7 @@ class Use(Record):
         """Its name in words with its site and, where ``dated``, its period."""
         kind, _, job = self.name.partition("_of_")
         name = f"{'tokens' if kind == 'tokens' else 'useful work'} of {job}"
-        name = name if job else LABELS.get(self.name, self.name)
+        name = name if job else limits.named(self.name).label
         name += f" at {self.site}" if self.site else ""
         return name + (f" in period {self.period}" if dated and self.period is not None else "")
 
