@@ -78,16 +78,11 @@ class PlannerError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Arguments for pickling between processes."""
-        return _restored, (type(self), self.args, self.__dict__)
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _restored(
-    kind: type[PlannerError], args: tuple[object, ...], state: dict[str, object]
-) -> PlannerError:
-    found = kind.__new__(kind)
-    found.args = args
-    found.__dict__.update(state)
-    return found
+def _unpickled(kind: type[PlannerError], args: tuple[object, ...]) -> PlannerError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(PlannerError):

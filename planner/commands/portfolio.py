@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.files import write_all
-from planner.library import Settings, as_texts, solve_portfolio
-from planner.report import words as words_of
+from planner.library import solve_portfolio
+from planner.report import formats
 from planner.report.blocks import Column, Heading, Table, Text, figures, words
 from planner.report.screen import show
 from planner.results import Printed, Target, Writer, created_today
+from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
 
@@ -38,7 +39,7 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
     """
     from planner.portfolio.inputs import load
 
-    found, counted = load(problem, tuple(settings), scenario), words_of.count_noun
+    found, counted = load(problem, tuple(settings), scenario), formats.count_noun
     jobs = counted(len(found.portfolio.jobs), "job")
     parts = f"{counted(len(found.places), 'site')}, {jobs}, {counted(len(found.periods), 'period')}"
     return f"{parts}; {len(found.columns)} ways to place the jobs"

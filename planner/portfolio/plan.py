@@ -25,7 +25,7 @@ from planner.portfolio.model import Program, Run
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Standing
 from planner.portfolio.search import Answer, Search, search
 from planner.portfolio.totals import Totals
-from planner.version import __version__
+from planner.shipped import __version__
 
 MISSED = 1e-6
 """Share of a limit below which it counts as kept."""

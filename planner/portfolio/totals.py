@@ -29,13 +29,12 @@ from planner.portfolio.schema import (
     TrainingJob,
     Use,
 )
-from planner.report.words import spans
+from planner.report.formats import spans
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
-from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
+from planner.sizing.throughput import FLOP_PER_PARAMETER_TOKEN
 from planner.verifier.basis import Basis, Findings
-from planner.verifier.bill import HOURS_PER_YEAR, Bill, build_bill
-from planner.verifier.hall import check_racks
+from planner.verifier.bill import HOURS_PER_YEAR, Bill, build_bill, check_racks
 from planner.verifier.physics import least_replicas, usable_gpus, whole_replica
 
 MET = 1e-6
@@ -320,7 +319,7 @@ def _build_hall(found: Findings, place: Place, basis: Basis, cluster: Mapping[st
     racks = rack_groups(place.inputs, place.case, cast(Any, SimpleNamespace(units=units, ways=())))
     plan = cast(Plan, SimpleNamespace(fabrics=fabrics, racks=racks, lines=()))
     hall = build_bill(found, basis, cluster, plan)
-    check_racks(found, basis, hall.standing, hall.companions, hall.room, plan)
+    check_racks(found, basis, plan, hall)
     return hall
 
 

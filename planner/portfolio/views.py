@@ -24,12 +24,12 @@ from planner.report.blocks import (
     figures,
     words,
 )
+from planner.report.formats import gap as relative_gap
+from planner.report.formats import spans
 from planner.report.page import ShownStudy, fragment, render_page
-from planner.report.words import gap as relative_gap
-from planner.report.words import spans
 from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
-from planner.workbook.live import Shown, Term, V, constant, sum_
+from planner.workbook.formulas import Shown, Term, V, constant, sum_
 
 MAIN = ("gpu_system", "storage")
 UNITS = {
