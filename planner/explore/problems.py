@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
-from planner.analysis.tornado import labels
+from planner.analysis.tornado import limit_labels
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
@@ -73,7 +73,7 @@ class SingleExplorer(Explorer):
 
     def __init__(self, path: Path, inputs: Inputs, **given: Any) -> None:
         assert inputs.document is not None
-        known = labels(inputs)
+        known = limit_labels(inputs)
         super().__init__(
             path,
             sliders=tuple(
