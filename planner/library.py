@@ -136,7 +136,6 @@ def solve_portfolio(
     Without a plan its ``status`` is ``infeasible``, and ``relaxations`` has the least ones; or
     ``limit`` where the time limit came first.
     """
-    from planner.portfolio import analysis
     from planner.portfolio import plan as plans
     from planner.portfolio.inputs import load
 
@@ -148,7 +147,7 @@ def solve_portfolio(
         solver=solver,
     )
     if plan.status == "infeasible":
-        plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
+        plan = plan.model_copy(update={"relaxations": plans.relaxations(instance)})
     return plan
 
 

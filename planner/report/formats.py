@@ -216,6 +216,19 @@ def join_words(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def spans(numbers: Iterable[int], one: str = "") -> str:
+    """Whole numbers in their order, neighbours together: "1, 4-6", "period 3", "periods 1, 4-6"."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][-1] == number - 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    texts = [f"{each[0]}-{each[-1]}" if each[1:] else f"{each[0]}" for each in found]
+    name = one + "s" * (one != "" and sum(map(len, found)) > 1)
+    return f"{name} {', '.join(texts)}".lstrip() if found else ""
+
+
 def column_head(label: str, unit: str) -> str:
     """The head of a column: its label, and its unit where it has one."""
     return f"{label}, {unit}" if unit else label
