@@ -77,9 +77,7 @@ def test_labels_units_and_needs_of_figures() -> None:
 def test_each_limit_has_its_place_in_the_file() -> None:
     for limit in LIMITS:
         if limit.path and "*" not in limit.path:
-            value_at(
-                everything().problem, limit.path
-            )  # a KeyError where the problem has no such place
+            value_at(everything().problem, limit.path)  # KeyError where there is none
 
 
 @cache

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -114,7 +114,7 @@ def scalar(text: str, origin: str) -> Any:
     try:
         return parse(text, origin).data
     except InputError as error:
-        raise InputError([replace(finding, line=None) for finding in error.findings]) from None
+        raise error.placed(line=None) from None
 
 
 class _Dumper(yaml.SafeDumper):
