@@ -38,6 +38,13 @@ def boxes(plan: Plan) -> int:
     return sum(line.quantity for line in plan.lines if line.sku == "box")
 
 
+def test_one_unit_of_a_required_vendor_is_enough() -> None:
+    request = Request(minimize="cost")
+    request.job["gpus"] = {"min": 8}
+    request.more["policy"] = {"require_vendors": ["Alpha"]}
+    assert [line.quantity for line in solved(request).lines if line.vendor == "Alpha"] == [1]
+
+
 def test_half_a_percent_saves_most_of_the_storage() -> None:
     strict, easy = solved(hall(indifference=0)), solved(hall())
     assert boxes(strict) > 2 * boxes(easy)
