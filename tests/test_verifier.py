@@ -21,7 +21,7 @@ from planner.schema.catalog import Figure
 from planner.schema.job import FixedInterval
 from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
-from planner.sizing import checkpoint, goodput
+from planner.sizing import availability, checkpoint
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verifier import job, limits, recheck, unit_faults, verify
 from planner.verifier.fabric import Devices, compute_leaves
@@ -335,7 +335,7 @@ def test_tokens_of_a_year_counted_as_those_of_the_term_are_named(
 
 
 def test_a_preset_that_was_not_published_is_named() -> None:
-    rates = {name: preset.value for name, preset in goodput.FAILURES_PER_GPU_DAY.items()}
+    rates = {name: preset.value for name, preset in availability.FAILURES_PER_GPU_DAY.items()}
     assert rates == job.FAILURES_PER_GPU_DAY
     sizes = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
     assert sizes == job.BYTES_PER_PARAMETER
