@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
 
@@ -94,6 +94,10 @@ class InputError(PlannerError):
         self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
         lines = [finding.text() for finding in self.findings[:MOST_FINDINGS]]
         super().__init__("\n".join([*lines, *unprinted_count(self.findings)]))
+
+    def placed(self, **place: Any) -> InputError:
+        """The same findings with other fields of their place: file, line, path."""
+        return InputError([replace(finding, **place) for finding in self.findings])
 
 
 class NoPlanError(PlannerError):

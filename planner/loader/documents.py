@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -40,6 +40,7 @@ _BEGINS = {
     "problem file": "planner init writes one",
     "catalog": "begin with catalog: NAME, sources: and items:",
     "price book": "begin with price_book: NAME, sources: and prices:",
+    "mapping": "planner quote import writes one, FILE.map.yaml",
     "file of overrides": "write for example site.facility_power: 12 MW",
 }
 """Kinds of files, and the fix of one that is no mapping."""
@@ -113,7 +114,7 @@ def scalar(text: str, origin: str) -> Any:
     try:
         return parse(text, origin).data
     except InputError as error:
-        raise InputError([replace(finding, line=None) for finding in error.findings]) from None
+        raise error.placed(line=None) from None
 
 
 class _Dumper(yaml.SafeDumper):

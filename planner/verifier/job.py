@@ -6,11 +6,13 @@ Decisions are counts, GPUs in use, mode, interval, local level, set points and p
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+from planner.schema.catalog import Item
+from planner.schema.job import FailureRate, Job
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
 from planner.verifier.basis import Basis, Findings, Near, value
@@ -20,9 +22,11 @@ from planner.verifier.physics import (
     States,
     Times,
     gpus_of,
+    has_whole_replicas,
     least_replicas,
     measured_rate,
     peak_tflops,
+    replica_gpus,
     scale_share,
     set_point,
     tensor_gpus,
@@ -83,6 +87,14 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     return replace(basis, job=job, power_share=shares)
 
 
+class Share(NamedTuple):
+    """Guaranteed bandwidth (GB/s) and spare units of one of several jobs in a cluster."""
+
+    read: float
+    write: float
+    spares: int
+
+
 class Run:
     """The job of a plan with its systems and storage; ``f`` are its figures by their names.
 
@@ -90,22 +102,27 @@ class Run:
         basis: with the options of the plan.
         counts: units in the cluster.
         j: the job as the plan states it; its decisions are used.
+        share: of a job beside others.
     """
 
-    def __init__(self, basis: Basis, counts: Mapping[str, int], j: JobPlan) -> None:
-        self.basis, self.job, self.counts, self.j = basis, basis.job, counts, j
+    def __init__(
+        self, basis: Basis, counts: Mapping[str, int], j: JobPlan, share: Share | None = None
+    ) -> None:
+        self.basis, self.job, self.counts, self.j, self.share = basis, basis.job, counts, j, share
         used = j.systems_by_type
         self.systems = dict(used) if len(used) > 1 else {j.gpu_type: j.systems_used}
         self.types = [basis.items[sku] for sku in self.systems]
         self.every = 0 if j.local is None else j.local.every
         self.to_storage_s = j.interval_s * max(1, self.every)
         option, one = self.job.parallelism, self.job.checkpoint.writers == "one_replica"
-        self.writers = option.replica_gpus if one and option is not None else j.gpus_used
+        self.writers = replica_gpus(option) if one and option is not None else j.gpus_used
         self.stored = basis.problem.storage
-        share = self.stored.delivered_fraction
+        delivered = self.stored.delivered_fraction
         plates = [basis.nameplate(sku, count) for sku, count in counts.items()]
         read, write = (sum(plate[side] for plate in plates) for side in (0, 1))
-        self.sustained = share.read * read, share.write * write
+        self.sustained = delivered.read * read, delivered.write * write
+        if share is not None:
+            self.sustained = share.read, share.write
         self.states: States | None = None
         self.f = SimpleNamespace()
         for part in (_size, _storage, _degraded, _times, _local, _repair, _work):
@@ -119,7 +136,7 @@ class Run:
             near = {"every": every, "far": f.local["remote_share"]}
             near |= {"near_drain_s": f.local["drain_s"], "near_restart_s": f.local["restart_s"]}
         kept = f.restart_s, f.restore_s, DAY_S / (f.failures_per_gpu_day * self.j.gpus_used)
-        times = Times(interval_s, f.stall_s + slowed_s, f.drain_s, *kept, idle=job.lost_share)
+        times = Times(interval_s, f.stall_s + slowed_s, f.drain_s, *kept, idle=f.lost_time)
         times = replace(times, **near)
         if f.repair is None or job.repair is None:
             return times
@@ -130,27 +147,44 @@ class Run:
 
 
 def check_job(found: Findings, run: Run) -> None:
-    """Compare every figure of the plan's job, and the GPUs in use with what its systems hold."""
-    j, job, one = run.j, run.job, whole_replica(run.job)
+    """Compare every figure of the plan's job; check its GPUs in use and its spares."""
+    j = run.j
     found.expect("jobs", j, vars(run.f))
+    check_gpus(found, run)
+    found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
+    left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
+    found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
+    repair, asked = run.f.repair, run.job.repair
+    if repair is not None and asked is not None:
+        enough = asked.spares == "open" or repair["in_rack"] or repair["spares"] == asked.spares
+        found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
+
+
+def check_gpus(found: Findings, run: Run) -> None:
+    """Require that the GPUs in use are those of the systems: whole replicas, enough memory."""
+    j, job, one = run.j, run.job, whole_replica(run.job)
     held = {item.id: usable_gpus(job, item) for item in run.types}
     most = sum(held[sku] * n // one for sku, n in run.systems.items())
     least = sum(held[sku] * (n - 1) // one + 1 for sku, n in run.systems.items())
-    least = least if job.whole_replicas else most
+    least = least if has_whole_replicas(job) else most
     right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
     text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
     found.require(right, f"jobs.gpus_used: {text}")
     if job.parallelism is not None:
         fewest = max(least_replicas(item, job) or math.inf for item in run.types)
-        fewest_gpus = fewest * job.parallelism.replica_gpus
+        fewest_gpus = fewest * replica_gpus(job.parallelism)
         found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
-    found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
-    left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
-    found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
-    repair, asked = run.f.repair, job.repair
-    if repair is not None and asked is not None:
-        enough = asked.spares == "open" or repair["in_rack"] or repair["spares"] == asked.spares
-        found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
+
+
+def failure_rate(job: Job, types: Iterable[Item]) -> float:
+    """Interruptions per GPU and day: as stated, else the most of the GPU types."""
+    given: Any = job.failures if "failures" in job.model_fields_set else None
+    if isinstance(given, FailureRate):
+        given = given.rate if given.per_gpu_day is None else given.per_gpu_day
+    if given is not None:
+        return float(FAILURES_PER_GPU_DAY.get(given, given))
+    usual = FAILURES_PER_GPU_DAY[DEFAULT_FAILURES]
+    return max(value(item.gpu.failures_per_day) or usual for item in types)
 
 
 def _size(run: Run) -> dict[str, Any]:
@@ -162,20 +196,17 @@ def _size(run: Run) -> dict[str, Any]:
     if saved.size_gb is not None and job.parameters:
         if "bytes_per_parameter" not in job.model_fields_set:
             each = saved.size_gb * 1e9 / job.parameters
-    preset, fan_out = DEFAULT_FAILURES if job.failure_rate is None else job.failure_rate, 1.0
-    rate = FAILURES_PER_GPU_DAY[preset] if isinstance(preset, str) else preset
-    types = [] if job.failure_rate is not None else [i.gpu.failures_per_day for i in run.types]
-    rate = max((known.value if known else rate for known in types), default=rate)
+    fan_out = 1.0
     if option is not None and kind != "broadcast":
-        replicas = j.gpus_used / option.replica_gpus
+        replicas = j.gpus_used / replica_gpus(option)
         fan_out = replicas if kind == "every_replica" else 1.0 + 2.0 * (replicas - 1.0) / each
     return {
         "bytes_per_parameter": each,
         "checkpoint_gb": size_gb,
-        "failures_per_gpu_day": rate,
+        "failures_per_gpu_day": failure_rate(job, run.types),
         "fan_out": fan_out,
-        "restart_s": job.restart_s,
-        "lost_time": job.lost_share,
+        "restart_s": job.restore.restart_s,
+        "lost_time": 0.0 if job.lost_time == "none" else job.lost_time,
     }
 
 
@@ -196,12 +227,12 @@ def _client_limit(run: Run, side: str) -> float:
         each_gb[item.id] = (own if given is None else given) * factor
     if option is None or side == "read" or run.job.checkpoint.writers == "all":
         return math.fsum(run.systems[sku] * gb for sku, gb in each_gb.items())
-    replica = option.replica_gpus
+    replica = replica_gpus(option)
     return min(-(-replica // usable_gpus(run.job, i)) * each_gb[i.id] for i in run.types)
 
 
 def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
-    """Delivered burst bandwidth of storage; None without bursts, or where units may be down."""
+    """Delivered burst bandwidth of storage; None without, for a share, or with units down."""
     basis, asked, rates, buffers = run.basis, run.stored, 0.0, []
     for sku, count in basis.flash(run.counts).items():
         item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
@@ -210,7 +241,7 @@ def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
         bursts = burst is not None and window is not None and burst > each
         rates += burst * count if bursts else rate
         buffers += [(burst - each) * window * count] if bursts else []
-    if not buffers or asked.tolerate_down:
+    if not buffers or asked.tolerate_down or run.share is not None:
         return None
     share, rate = asked.delivered_fraction.write, run.sustained[1]
     own = {"delivered_write_gb_per_s": share * rates, "delivered_sustained_gb_per_s": rate}
@@ -277,10 +308,10 @@ def _times(run: Run) -> dict[str, Any]:
     """Stall, drain and restore of a checkpoint."""
     j, f, saved, sync = run.j, run.f, run.job.checkpoint, run.j.mode == "sync"
     write_s = f.checkpoint_gb / f.delivered_write_gb_per_s
-    stall_s, drain_s = (write_s, 0.0) if sync else (saved.known_stall_s, write_s)
-    if not sync and saved.stall_s == "derived":
+    stall_s, drain_s = (write_s, 0.0) if sync else (saved.stall_s, write_s)
+    if stall_s == "derived":
         slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
-        stall_s += f.checkpoint_gb / run.writers / slowest
+        stall_s = (saved.stall_overhead_s or 0.0) + f.checkpoint_gb / run.writers / slowest
     return {
         "restore_s": f.fan_out * f.checkpoint_gb / f.delivered_read_gb_per_s,
         "stall_s": stall_s,
@@ -325,6 +356,7 @@ def _repair(run: Run) -> dict[str, Any]:
     spares = run.counts[item.id] * each
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
     spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
+    spares = spares if run.share is None else run.share.spares
     waits = physics.waiting_share(max(0, spares), load)
     if in_rack:
         in_each = each - math.ceil(usable / gpus)
@@ -368,9 +400,9 @@ def _work(run: Run) -> dict[str, Any]:
             factor = way.throughput * (option.factor if option else 1.0)
         tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
         if training.model is not None and way is not None:
-            row = measured_rate(item, job, precision)
-            mfu, at = row.rate_tflops / tflops if tflops and row else 1.0, row.gpus if row else None
-            tflops = (tflops or row.rate_tflops) if row else None
+            rate, at = measured_rate(item, job, precision) or (None, None)
+            mfu = rate / tflops if tflops and rate else 1.0
+            tflops = (tflops or rate) if rate else None
         scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
         paces.append((each, tflops, mfu, factor, scale))

@@ -16,7 +16,7 @@ from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
 
-PIECES = "site.pue=1.1:1.5:lin:40"
+PIECES = "site.pue=1.1:1.5:log:40"
 """Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
 
 
@@ -75,13 +75,13 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
     """Have the user interrupt a sweep after so many pieces."""
-    results = variants.results
+    run_tasks = variants.run_tasks
 
     def interrupted(*given: Any, **named: Any) -> Iterator[Any]:
-        yield from islice(results(*given, **named), pieces)
+        yield from islice(run_tasks(*given, **named), pieces)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(variants, "results", interrupted)
+    monkeypatch.setattr(variants, "run_tasks", interrupted)
 
 
 def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(
