@@ -131,6 +131,13 @@ def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
 DAY_S = 86_400.0
 
 
+def test_a_job_of_its_fewest_replicas_may_run() -> None:
+    request = asked({"share": 1.0, "time": "24 h", "when_short": "shrink"}, maximize="useful_gpus")
+    request.job["parallelism"] = {"tensor": 8, "pipeline": 1, "min_replicas": 4}
+    request.job["gpus"] = {"max": 32, "whole": "replicas"}
+    assert planned(request).jobs[0].gpus_used == 32
+
+
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])
 def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: float) -> None:
     """The NTP paper has an availability of 94 % with domains of 64: one failed GPU loses all of it.

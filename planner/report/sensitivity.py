@@ -48,15 +48,10 @@ def frontier(study: Frontier) -> list[Block]:
         return [title, Text((study.message or "no plan",))]
     proof = f"Each point is the best plan for its {study.x_label}."
     gaps = widest_gap_text([point.gap for point in study.points])
+    best, knee = _point_text(study, study.best), _point_text(study, study.knee)
     return [
         title,
-        Facts(
-            (
-                ("Best", _point_text(study, study.best)),
-                ("Knee", _point_text(study, study.knee)),
-                ("", study.message or ""),
-            )
-        ),
+        Facts((("Best", best), ("Knee", knee), ("", study.message or ""))),
         _points(study),
         proof_block((proof, gaps, fmt.unchanged_objective(study))),
     ]
@@ -71,9 +66,8 @@ def _point_text(study: Frontier, place: int | None) -> str:
     share = ""
     if study.best not in (None, place) and (best := study.points[study.best or 0].y):
         share = f", {fmt.percent(point.y / best)} of the best"
-    return (
-        f"{at} of {study.x_label}: {work}{share}, {fmt.purchase_text(point.counts, study.products)}"
-    )
+    bought = fmt.purchase_text(point.counts, study.products)
+    return f"{at} of {study.x_label}: {work}{share}, {bought}"
 
 
 def _points(study: Frontier) -> Table:
@@ -153,12 +147,7 @@ def tornado(study: Tornado) -> list[Block]:
     )
     facts = (
         ("Largest", f"{first.label}: {largest}" if moving else "no input changes the plan"),
-        (
-            "Now",
-            "no plan"
-            if study.base is None
-            else f"{fmt.goal(study)} {fmt.amount(study, study.base)}",
-        ),
+        ("Now", fmt.base_objective(study) or "no plan"),
         ("No effect", fmt.list_first(still, 6)),
         ("", study.message or ""),
     )
@@ -236,7 +225,7 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
                 side == "high",
             )
         )
-    layers.append(Reference(f"now: {fmt.amount(study, study.base)}", base, False))
+    layers.append(Reference(f"now: {fmt.objective_amount(study, study.base)}", base, False))
     panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
     text = f"{fmt.count_noun(len(study.swings), 'input')} changed one at a time, "
     text += f"{len(moving)} drawn; beside each bar its value there."
@@ -292,10 +281,8 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
     main = next((each for each in study.outcomes if each.name == "objective"), None)
     if main is not None:
         written = fmt.result_scale([main.p5, main.p50, main.p95], main.unit)
-        text = (
-            f"{fmt.goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)} to "
-        )
-        yield "Best plans", f"{text}{written.with_unit(main.p95)} in 90 % of scenarios"
+        text = f"{fmt.goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)}"
+        yield "Best plans", f"{text} to {written.with_unit(main.p95)} in 90 % of scenarios"
     if study.least_regret is not None:
         regret = study.candidates[study.least_regret]
         text = f"least for {regret.name} ({fmt.purchase_text(regret.counts, study.products)}): "
