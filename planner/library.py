@@ -40,9 +40,8 @@ from planner.schema.analysis import (
     Verification,
 )
 from planner.schema.bill import Bids
-from planner.schema.operation import Simulation, SizeReport
+from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.schema.telemetry import Characterization
 from planner.sources import (
     PATHS,
     File,

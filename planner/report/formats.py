@@ -20,8 +20,8 @@ from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
     from planner.schema.analysis import Study
+    from planner.schema.operation import Measured
     from planner.schema.plan import LimitReport
-    from planner.schema.telemetry import Measured
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""
