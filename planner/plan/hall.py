@@ -28,7 +28,7 @@ from planner.schema.plan import (
     CableSchedule,
     Device,
     FabricReport,
-    NetworkOfCable,
+    NetworkName,
     Plan,
     RackClassName,
     RackGroup,
@@ -285,7 +285,7 @@ class _Build:
 
     def run(
         self,
-        network: NetworkOfCable,
+        network: NetworkName,
         link: Link | None,
         ends: Iterable[tuple[CableEnd, CableEnd]],
     ) -> None:
