@@ -75,6 +75,7 @@ def solve(
     known: float | None = None,
     start: Mapping[str, float] | None = None,
     stop: Callable[[], bool] | None = None,
+    cutoff: float = math.inf,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -87,6 +88,7 @@ def solve(
         known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
+        cutoff: of a minimum, the value that solutions have to be below; HiGHS alone.
         stop: whether to end as at a time limit, asked again and again by HiGHS.
 
     Raises:
@@ -113,6 +115,8 @@ def solve(
         ("time_limit", limit_s),
     ):
         _accepted(highs.setOptionValue(option, value), option)
+    if math.isfinite(cutoff):
+        _accepted(highs.setOptionValue("objective_bound", cutoff * arrays.scale), "the cutoff")
     _accepted(highs.passModel(arrays.lp), "the model")
     if start is not None:
         solution = highspy.HighsSolution()

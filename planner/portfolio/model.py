@@ -11,6 +11,7 @@ docs/portfolio.md has the mathematics.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,13 +75,15 @@ class Program(Purchases):
         self.tangents = 0
         self.runs: list[Run] = []
         self.placed: dict[tuple[Column, int], Expression] = {}
+        self.columns = [column for column in instance.columns if column.site in self.places]
+        self.here: dict[int, Expression] = {}
         self.assignment()
         self.types_in_use()
         self.fabrics_in_use()
-        for column in instance.columns:
+        for column in self.columns:
             if isinstance(column, TrainingColumn):
                 self.runs += [self._run(column, p) for p in instance.window(column.job)]
-        for at, place in enumerate(instance.places):
+        for at, place in self.places.items():
             for period in self.periods:
                 self.systems_in_use(at, place, period)
                 self.shared_storage(at, place, period)
@@ -94,7 +97,9 @@ class Program(Purchases):
         One that may move has a column for each period: sum_p [column changes] <= moves.
         """
         for number, job in enumerate(self.portfolio.jobs):
-            columns = [column for column in self.instance.columns if column.job == number]
+            columns = [column for column in self.columns if column.job == number]
+            if self.part:
+                self.here[number] = self.whole(f"here.{number}", 1.0 if columns else 0.0)
             window = self.instance.window(number)
             for column in columns:
                 stays = None if job.moves else self.whole(f"y.{column.name}", 1)
@@ -107,7 +112,12 @@ class Program(Purchases):
         job, moves, before = self.portfolio.jobs[number], [], None
         for period in window:
             chosen = lpSum(self.placed[column, period] for column in columns)
-            self.row(f"placed.{number}@{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            self.row(
+                f"placed.{number}@{period}",
+                chosen <= 1.0
+                if job.optional and not self.part
+                else chosen - self.here.get(number, 1.0) == 0.0,
+            )
             if before is not None:
                 moved = self.number(f"moved.{number}@{period}", 1.0)
                 moves.append(moved)
@@ -119,12 +129,18 @@ class Program(Purchases):
         if moves:
             self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
 
+    def sets_of_jobs(self) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of jobs that can run at the sites of the program."""
+        here = [number for number, runs in self.here.items() if runs.upBound]
+        for count in range(len(here) + 1):
+            yield from itertools.combinations(here, count)
+
     def types_in_use(self) -> None:
         """No GPU system is bought at a site where no job ever runs on its type.
 
         It would be idle; without it the program of an assignment has no fabric of that type.
         """
-        for at, place in enumerate(self.instance.places):
+        for at, place in self.places.items():
             for system in place.case.systems:
                 sku = system.id
                 new = [self.new[at, sku, p] for p in self.periods if (at, sku, p) in self.new]
@@ -400,8 +416,8 @@ class Program(Purchases):
         for number, job in self.training():
             for period in self.instance.window(number):
                 if job.min_useful_pflops is not None:
-                    work = self.work_of(number, period)
                     floor = job.min_useful_pflops
+                    work = self.work_of(number, period) + floor * (1.0 - self.here.get(number, 1.0))
                     self.hold(
                         Limit(f"work_of_{job.name}", period, None, "PFLOP/s", work, floor, True)
                     )
@@ -411,6 +427,7 @@ class Program(Purchases):
                 each = (tokens_per_pflops(self.instance, number) or 0.0) / 1e12
                 done = lpSum(each * self.work_of(number, period) for period in periods)
                 asked = job.tokens.count / 1e12
+                done = done + asked * (1.0 - self.here.get(number, 1.0))
                 self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
         least = self.portfolio.objective.minimize is not None
         if least and not self.elastic and self.moved is None:
@@ -464,7 +481,7 @@ class Program(Purchases):
         if name == "power":
             parts = [
                 self.sum_of(at, period, "facility_power_kw") * (1.0 / len(self.periods))
-                for at in range(len(self.instance.places))
+                for at in self.places
                 for period in self.periods
             ]
             return lpSum(parts), "min"

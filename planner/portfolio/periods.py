@@ -10,14 +10,14 @@ are most. The optimum of that program passes no plan of the whole one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pulp import LpAffineExpression, LpContinuous, LpInteger, LpMinimize, LpProblem
 
 from planner.portfolio.model import Program, Run
 
-KEPT = frozenset({"new", "old", "some", "buy", "ordered", "spares", "moved", "y"})
+KEPT = frozenset({"here", "new", "old", "some", "buy", "ordered", "spares", "moved", "y"})
 """Variables of single periods."""
 OF_JOBS = frozenset({"v", "replicas", "hot", "b", "r", "e", "u"})
 WHOLE = frozenset({"v", "replicas", "hot"})
@@ -28,18 +28,18 @@ def kind_of(variable: Any) -> str:
     return str(variable.name).partition(".")[0]
 
 
-def block_starts(program: Program) -> tuple[int, ...]:
-    """Periods in which a job, limit or item begins or ends, or money of its own comes."""
+def block_starts(program: Program, jobs: Collection[int]) -> tuple[int, ...]:
+    """Periods in which one of the jobs, a limit or an item begins or ends, or money comes."""
     instance, portfolio = program.instance, program.portfolio
     starts = {0, *range(len(portfolio.budget.capex.per_period_usd))}
-    for number in range(len(portfolio.jobs)):
+    for number in jobs:
         window = instance.window(number)
         starts |= {window.start, window.stop}
-    for _, job in program.training():
-        starts |= {job.tokens.by or 0} if job.tokens else set()
-    for site in portfolio.sites.values():
-        starts |= {first - 1 for first in site.facility_power_from}
-    for place in instance.places:
+    for number, job in program.training():
+        if number in jobs:
+            starts |= {job.tokens.by or 0} if job.tokens else set()
+    for place in program.places.values():
+        starts |= {first - 1 for first in place.site.facility_power_from}
         starts |= {instance.first_arrival(place, sku) for sku in place.offers}
     return tuple(sorted(starts & {*instance.periods}))
 

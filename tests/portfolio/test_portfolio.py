@@ -445,7 +445,7 @@ def test_averaged_periods_lead_to_the_best_plan(
         "jobs": [{**ONE, "window": {"from": 3}}, TWO],
     }
     case = instance(tmp_path, problem)
-    assert block_starts(Program(case)) == (0, 2)
+    assert block_starts(Program(case), (0, 1)) == (0, 2)
     large = solve(case, gap=1e-4)
     monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
     small = solve(case, gap=1e-4)
