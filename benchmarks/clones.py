@@ -118,7 +118,7 @@ def steps(path: Path) -> None:
     """Print the CPU seconds of each step of a solve, and what is left of the offers."""
     from planner.case import resolve
     from planner.loader import load
-    from planner.optimizer.optimise import optimise
+    from planner.optimizer import optimise
     from planner.plan import assemble
     from planner.verifier import verify
 

@@ -141,7 +141,7 @@ def _cold(asked: tuple[Path, Limits]) -> tuple[float, float]:
     """Return value and bound of a scenario optimised by itself to 1e-6, as natural logarithms."""
     from planner.case import resolve
     from planner.inputs import changed
-    from planner.optimizer.optimise import optimise
+    from planner.optimizer import optimise
 
     problem, limits = asked
     inputs = load(problem)

@@ -16,8 +16,8 @@ from planner.inputs import Inputs
 from planner.schema.plan import DEFAULT_GAP
 
 if TYPE_CHECKING:
+    from planner.optimizer import Certificate
     from planner.optimizer.operate import Run
-    from planner.optimizer.optimise import Certificate
     from planner.optimizer.proof import Proof
     from planner.optimizer.search import Effort
     from planner.optimizer.solvers import SolverName
@@ -80,7 +80,7 @@ class Options:
         now, going = time.monotonic(), self.started()
         return replace(going, deadline=now + share * (going.deadline - now))
 
-    def searching(self, share: float) -> Options:
+    def for_search(self, share: float) -> Options:
         """The same for a share of the time left, with time kept for bill, check and files."""
         going = self.started()
         left_s = going.deadline - time.monotonic()
@@ -109,15 +109,15 @@ def solve_with(
         VerificationError: the plan does not agree with its independent re-computation, or with the
             integer program.
     """
-    from planner.optimizer.objective import totals_of, without_dominated
-    from planner.optimizer.optimise import optimise
+    from planner.optimizer import optimise
+    from planner.optimizer.objective import bill_totals, without_dominated
     from planner.plan import assemble
-    from planner.plan.storage_options import with_options
+    from planner.plan.storage_options import add_storage_options
     from planner.verifier import total_faults, unit_faults, verify
 
     options = options.started()
     case = without_dominated(resolve(inputs))
-    answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
+    answer = optimise(case, gap=options.gap, effort=options.for_search(search).effort)
     _refuse_free(inputs, case, answer.operation)
     proof = _proof(case, answer, options)
     message, infeasibility = None, None
@@ -144,9 +144,9 @@ def solve_with(
     )
     if options.rivals and not answer.late:
         check = partial(verify, inputs)
-        plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
+        plan = add_storage_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
-    sums = totals_of(case, answer.operation) if answer.operation is not None else {}
+    sums = bill_totals(case, answer.operation) if answer.operation is not None else {}
     if wrong := total_faults(plan, sums):
         raise VerificationError(wrong)
     if read_back and (wrong := unit_faults(inputs, plan)):

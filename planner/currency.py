@@ -53,7 +53,7 @@ class Currency:
         """The larger units of this currency and their names, the largest first."""
         return tuple((size, f"{prefix}{self.code}") for size, prefix in _SIZES)
 
-    def of(self, usd: float) -> Money:
+    def convert(self, usd: float) -> Money:
         """An amount of USD in this currency; `Money` stays as it is."""
         return usd if isinstance(usd, Money) else Money(usd / self.usd, self)
 

@@ -63,7 +63,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("days_to_train", "days to train", "days"),
         ("replicas", "data-parallel replicas", "replicas"),
         ("replica_gpus", "GPUs that hold one replica", "GPUs"),
-        ("hot_spare_systems", "hot spares", "systems"),
         ("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s"),
         ("mfu", "model FLOP/s utilisation (MFU)", "share"),
         ("scale_share", "scaling efficiency", "share"),

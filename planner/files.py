@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from planner.errors import Finding, InputError, PlannerError
+from planner.errors import Finding, InputError, PlannerError, did_you_mean
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
@@ -113,14 +113,33 @@ def _refused(path: Path, message: str, what: str, fix: str | None = None) -> Inp
 
 def _unreachable(path: Path, error: Exception, what: str, missing: str) -> InputError:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return InputError(Finding("not-found", missing, str(path)))
+        return InputError(Finding("not-found", missing, str(path), fix=nearest_file(path)))
     reason = getattr(error, "strerror", None) or str(error)
-    return _refused(path, f"cannot be read: {reason.lower()}", what)
+    return _refused(path, f"cannot be read: {reason.lower()}", what, "name a readable file")
 
 
 def _too_large(path: Path, most: int, what: str) -> InputError:
     message = f"is larger than {in_words(most)}, the most that a {what} may have"
     return _refused(path, message, what, "give less of it")
+
+
+def shorten_path(path: Path) -> str:
+    """``path`` as the user would write it: relative where that is shorter."""
+    try:
+        return str(Path(os.path.abspath(path)).relative_to(Path.cwd()))  # noqa: PTH100 (links stay)
+    except (ValueError, OSError):
+        return str(path)
+
+
+def nearest_file(path: Path) -> str | None:
+    """A hint at files beside a missing one whose names are nearly its own."""
+    try:
+        beside = [each for each in path.parent.iterdir() if each.is_file()]
+    except (OSError, ValueError):
+        return None
+    if not path.suffix:
+        return did_you_mean(path.name, [each.name for each in beside])
+    return did_you_mean(path.stem, [each.stem for each in beside if each.suffix == path.suffix])
 
 
 def in_words(size: int) -> str:

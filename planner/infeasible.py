@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from planner.case import Case, resolve
+from planner.case import Case, missing_figure, resolve, why_excluded, why_not_wanted
 from planner.case.model import ObjectiveName
-from planner.case.resolve import missing_figure, why_excluded, why_not_wanted
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, key_of
-from planner.levers import Lever, grid, levers
+from planner.levers import Lever, levers, proposal_step
 from planner.limits import BY_NAME
 from planner.loader.checks import check_problem
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
-from planner.optimizer.search import CONFLICT_WORK, POSSIBLE_WORK, REASONS_WORK, Effort
+from planner.optimizer.search import POSSIBLE_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.plan import Combined, Infeasibility, Named, Step
 
@@ -101,11 +100,11 @@ def explain(
     try:
         clashes = _conflicts(oracle, everything, free) if not undecided else []
     except UndecidedError:
-        undecided.append("which limits cannot hold together")
+        undecided.append("the conflicting limits")
     try:
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
-        undecided.append("several limits together")
+        undecided.append("the least change of several limits")
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(tuple(map(_lever_name, each)) for each in clashes),
@@ -113,15 +112,6 @@ def explain(
         combined=combined,
         undecided=tuple(undecided),
     )
-
-
-def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
-    """Limits that cannot hold together, while all but any one can; None where cut."""
-    oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
-    try:
-        return minimal_conflict(oracle, sorted(levers(inputs), key=_blame), ())
-    except UndecidedError:
-        return None
 
 
 def _blame(lever: Lever) -> int:
@@ -204,7 +194,7 @@ class Oracle:
 # Which limits cannot hold together: sets from which none can be left out.
 
 
-def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
+def removing_changes(levers: Sequence[Lever]) -> tuple[Change, ...]:
     """The changes that give up all of some levers."""
     return tuple(change for lever in levers for change in lever.off)
 
@@ -221,9 +211,9 @@ def _conflicts(
     one."""
     found: list[tuple[Lever, ...]] = []
     dropped: list[Lever] = []
-    while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
+    while len(found) < MOST_CONFLICTS and not oracle.decided(removing_changes(dropped)).possible:
         one = minimal_conflict(
-            oracle, [each for each in levers if each not in dropped], off(dropped)
+            oracle, [each for each in levers if each not in dropped], removing_changes(dropped)
         )
         found += [one] if one else []
         blamed = _given_up(one, free)
@@ -250,7 +240,7 @@ def minimal_conflict(
     while open_:
         part, rest = open_[:size], open_[size:]
         without = [lever for lever in levers if lever not in needed and lever not in rest]
-        possible = oracle.possible((*off(without), *made))
+        possible = oracle.possible((*removing_changes(without), *made))
         if possible is not False and size > 1:
             size //= 2
             continue
@@ -272,7 +262,7 @@ def _single_changes(
     undecided: list[str] = []
     for lever in everything:
         try:
-            if lever.value is not None and (found := threshold(oracle, lever)) is not None:
+            if lever.value is not None and (found := find_threshold(oracle, lever)) is not None:
                 helped.append((lever, found))
             elif lever.value is None and oracle.decided(lever.off).possible:
                 # Without some choices nothing would limit the purchase: no problem to propose.
@@ -292,7 +282,9 @@ def _share(lever: Lever, found: Threshold | None) -> float:
     return abs(found.enough - lever.value) / (abs(lever.value) or 1.0)
 
 
-def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> Threshold | None:
+def find_threshold(
+    oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()
+) -> Threshold | None:
     """The value of a lever from which on there is a plan; None where it alone gives none.
 
     The problem of ``oracle`` has no plan, with the changes ``others`` neither.
@@ -359,7 +351,9 @@ def _between(
 def _step_at(lever: Lever, place: float) -> float:
     """The step to which a lever is rounded near a value."""
     assert lever.value is not None
-    return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit, lever.money)
+    return (
+        1.0 if lever.whole else proposal_step(place - lever.value, place, lever.unit, lever.money)
+    )
 
 
 def _next_multiple(lever: Lever, value: float, step: float) -> float:
@@ -391,13 +385,13 @@ def _combined(
     movable = [lever for lever in free if lever.value is not None]
     blamed = [] if helped else [_given_up(each, free) for each in clashes]
     choices = [lever for lever in blamed if lever is not None and lever.value is None]
-    if not oracle.decided(off([*choices, *movable])).possible:
+    if not oracle.decided(removing_changes([*choices, *movable])).possible:
         return None
     for choice in list(choices):
         rest = [each for each in choices if each is not choice]
-        if oracle.decided(off([*rest, *movable])).possible:
+        if oracle.decided(removing_changes([*rest, *movable])).possible:
             choices = rest
-    made, least, tight = off(choices), 0.0, dict[Lever, Threshold]()
+    made, least, tight = removing_changes(choices), 0.0, dict[Lever, Threshold]()
     if not choices or not oracle.decided(made).possible:
         least, many = _least_share(oracle, movable, weights, known, made)
         if many >= min(known * WORTH_TELLING, MOST_SHARE):
@@ -466,7 +460,7 @@ def _tightened(
             del places[lever]
             continue
         try:
-            found = threshold(oracle, lever, (*made, *others))
+            found = find_threshold(oracle, lever, (*made, *others))
         except UndecidedError:
             found = Threshold(places[lever], None)
         if found is None:
@@ -532,6 +526,6 @@ def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
                     names.setdefault(reason, []).append(item.id)
             each = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
             reasons.append(f"no {what} is on offer: {'; '.join(each) or 'the catalogs hold none'}")
-    if oracle.possible(off(everything)) is False:
+    if oracle.possible(removing_changes(everything)) is False:
         reasons.append("even without any of its limits the problem has no plan")
     return tuple(reasons)

@@ -39,24 +39,24 @@ Any other unit that a file can have is written as it is.
 """
 
 
-def written(value: float, unit: str, money: Currency = USD) -> str:
+def write_value(value: float, unit: str, money: Currency = USD) -> str:
     """A value as the problem file has it, exact to 12 digits; USD in the currency given."""
-    amount = value / one_of(unit, money)
+    amount = value / unit_in_usd(unit, money)
     symbol, size = _symbol(amount, unit)
     return f"{_plain(amount / size)} {money.named(symbol)}".rstrip()
 
 
-def one_of(unit: str, money: Currency) -> float:
+def unit_in_usd(unit: str, money: Currency) -> float:
     """USD for one of a currency; 1 of a unit that is no money."""
     return money.usd if "USD" in unit else 1.0
 
 
-def grid(change: float, value: float, unit: str, money: Currency) -> float:
+def proposal_step(change: float, value: float, unit: str, money: Currency) -> float:
     """The step of proposals: so fine that a change has ``DIGITS`` digits, and no finer.
 
     It is a power of ten in the unit the value is written in.
     """
-    one = one_of(unit, money)
+    one = unit_in_usd(unit, money)
     size = _symbol(value / one, unit)[1] * one
     finest = max(abs(value / size) * FINEST, 1e-12)
     digit = math.floor(math.log10(max(abs(change / size), finest))) - DIGITS + 1
@@ -90,7 +90,7 @@ class Lever:
     """A limit, demand or choice of the problem that its owner could decide otherwise.
 
     A lever with a ``value`` can be moved: ``looser`` says whether up (1) or down (-1) lets more
-    plans in, ``least`` and ``most`` how far. One without is a choice: it stands or falls.
+    plans in, ``least`` and ``most`` how far. One without is a choice: kept or given up.
     ``limit`` is its name among the limits of a plan, where it has one. ``stated`` says whether the
     user gave it; else it is a default.
     """
@@ -121,7 +121,7 @@ class Lever:
 
     def text(self, value: float) -> str:
         """A value as the problem file has it."""
-        return f"{round(value)}" if self.whole else written(value, self.unit, self.money)
+        return f"{round(value)}" if self.whole else write_value(value, self.unit, self.money)
 
     def to(self, value: float) -> tuple[Change, ...]:
         """The changes that give the lever a value, as a user would make them."""
@@ -263,7 +263,7 @@ def _cluster(inputs: Inputs) -> Iterator[Row]:
 
 
 def _job(inputs: Inputs) -> Iterator[Row]:
-    """Yield checkpoints, capacity, reading, spares, and how long the job stands still."""
+    """Yield checkpoints, capacity, reading, spares, and times in which the job stands still."""
     job, local = inputs.problem.job, f"{_CHECKPOINT}.local"
     checkpoint = job.checkpoint
     if checkpoint.mode != "sync":
@@ -279,8 +279,6 @@ def _job(inputs: Inputs) -> Iterator[Row]:
         limit = "bulk_capacity" if job.in_bulk else "capacity"
         yield Row(path, "data set", "TB", -1, 0.0, limit)
     yield Row(f"{_JOB}.ingest_per_gpu", "ingest per GPU", "GB/s", -1, 0.0, "ingest")
-    hot = FIGURES["hot_spare_systems"].label
-    yield Row(f"{_JOB}.gpus.hot_spares", hot, "systems", -1, 0)
     # Of a derived stall the copy to the hosts follows from the systems; the rest is stated.
     stall, label = f"{_CHECKPOINT}.stall", "stall time"
     if checkpoint.stall_s == "derived":
@@ -297,7 +295,7 @@ def _job(inputs: Inputs) -> Iterator[Row]:
 
 
 def _items(inputs: Inputs) -> Iterator[Row]:
-    """Yield counts that are asked for, and stock."""
+    """Yield required counts, and stock."""
     for item in sorted(inputs.items, key=lambda item: item.id):
         path, rule = f"items.{item.id}", inputs.problem.items.get(item.id)
         least, most, stock = f"{path}.min", f"{path}.max", f"stock of {item.model}"
@@ -310,7 +308,7 @@ def _items(inputs: Inputs) -> Iterator[Row]:
             yield Row(f"{path}.stock", stock, "units", 1, *ends, value=price.stock)
 
 
-# Choices: rules, vendors, what is considered.
+# Choices: rules, vendors, considered items.
 
 
 def _storage_choices(inputs: Inputs) -> Iterator[Choice]:

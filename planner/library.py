@@ -17,19 +17,20 @@ import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, time
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
 
 from planner import api, shipped
-from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
+from planner.api import Options
 from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
 from planner.files import write_all
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import documents, from_data, with_settings
 from planner.loader import load as load_file
 from planner.loader.prices import today
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -44,8 +45,9 @@ from planner.schema.analysis import (
 )
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
-from planner.schema.plan import Plan
+from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.terminal import Progress, ignore, interrupt_handled
+from planner.units import one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
@@ -59,6 +61,13 @@ Settings = Mapping[str, object] | Sequence[str] | None
 """``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
 Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
+_PATHS = (str, os.PathLike)
+PROBLEMS = (".yaml", ".yml")
+"""Suffixes of problem files."""
+EACH_GAP = 1e-3
+"""Gap of each of many scenarios."""
+EXACT_ROWS = 500
+"""Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 
 
 class Solving(TypedDict, total=False):
@@ -120,10 +129,10 @@ def solve(
         solver: solver of the integer program, the proof.
         save_model: file for the integer program, as MPS or LP.
     """
-    request = request_of(problem, solver=solver, **solving)
-    options = request.running(save_model=save_model)
-    plan = api.solve_with(request.inputs, options, read_back=not request.models)
-    return carrying(plan, inputs_to_text(request.inputs))
+    inputs, options, _ = _prepare(problem, timed=True, solver=solver, **solving)
+    options, is_file = replace(options, save_model=save_model), isinstance(problem, _PATHS)
+    plan = api.solve_with(inputs, options, read_back=is_file)
+    return attach_inputs(plan, inputs_to_text(inputs))
 
 
 def solve_portfolio(
@@ -186,10 +195,8 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.analysis.verification import open_plan
     from planner.workbook import write
 
-    target, request = Path(path), request_of(plan)
-    opened = open_plan(request.path, request.models.get(request.path))
-    stream = io.BytesIO()
-    created = datetime.combine(today(), time())
+    target, opened, stream = Path(path), open_plan(_plan_source(plan)), io.BytesIO()
+    created = datetime.combine(today(), datetime.min.time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())
     write_all({target: stream.getvalue()})
     return target
@@ -216,29 +223,32 @@ def sweep(
     """
     from planner.analysis.sweep import Row, rows_of, sweep_table
     from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_variants
+    from planner.analysis.variants import solve_many
+    from planner.schema.analysis import EXACT_GAP
 
-    request = request_of(problem, **solving)
-    if named and request.models:
+    inputs, options, progress = _prepare(problem, EXACT_GAP, **solving)
+    if named and not isinstance(problem, _PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     check_files(() if scenarios is None else (scenarios,))
     chosen = scenarios_of(
-        request.inputs,
+        inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
         named=None if named is None else tuple(n.strip() for n in named if n.strip() != "all"),
-        problem=request.path,
+        problem=Path(problem) if isinstance(problem, _PATHS) else None,
     )
-    options, rows = request.rows(len(chosen)), dict[int, Row]()
+    if len(chosen) > EXACT_ROWS and solving.get("gap") is None:
+        options = replace(options, gap=EACH_GAP)
+    options, rows = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
     try:
-        solve_variants(chosen.bases, chosen, options, rows_of, rows, request.progress)
+        rows.update(solve_many(chosen.bases, chosen, options, rows_of, progress))
     except KeyboardInterrupt:
         if not rows:
             raise
         interrupt_handled()
-    base = api.solve_with(request.inputs, api.Options(gap=options.gap, explain=False))
-    record = sweep_table(request.inputs, chosen, options, rows, base)
+    base = api.solve_with(inputs, Options(gap=options.gap, explain=False))
+    record = sweep_table(inputs, chosen, options, rows, base)
     if record.rows < record.asked:
         done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
         raise StoppedError(done, record)
@@ -261,8 +271,8 @@ def frontier(
     from planner.analysis.frontier import AGAINST, study
 
     axis, most = one_of("--against", against, tuple(AGAINST)), whole("--points", points, 3)
-    request = request_of(problem, **solving)
-    return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
+    inputs, options, progress = _prepare(problem, EACH_GAP, **solving)
+    return study(inputs, options, axis, points=most, progress=progress)
 
 
 def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Solving]) -> Tornado:
@@ -273,8 +283,8 @@ def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Sol
     """
     from planner.analysis.tornado import study
 
-    request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
-    return study(request.inputs, texts, request.each(), progress=request.progress)
+    inputs, options, progress = _prepare(problem, EACH_GAP, **solving)
+    return study(inputs, as_texts(vary, joined=True), options, progress=progress)
 
 
 def uncertain(
@@ -294,14 +304,17 @@ def uncertain(
         seed: of the draws.
         indices: Sobol indices of the inputs; more draws.
     """
-    from planner.analysis.uncertain import run
+    from planner.analysis.uncertain import study
 
-    return run(
-        request_of(problem, **solving),
-        dist=as_texts(vary),
+    inputs, options, progress = _prepare(problem, EACH_GAP, **solving)
+    return study(
+        inputs,
+        as_texts(vary),
+        options,
         samples=whole("--samples", samples, 2),
         seed=whole("--seed", seed, 0),
-        indices=indices,
+        sobol=indices,
+        progress=progress,
     )
 
 
@@ -320,32 +333,43 @@ def explain(
         weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
     """
-    from planner.analysis.explain import run
+    from planner.analysis import explain as analysis
 
-    return run(
-        request_of(problem, **solving),
-        why_not=as_texts(why_not),
-        weight=as_texts(weight),
-        keep=as_texts(keep),
-    )
+    inputs, options, progress = _prepare(problem, timed=True, **solving)
+    relaxing = analysis.relaxation(inputs, as_texts(weight), as_texts(keep))
+    options, asked = replace(options, **relaxing), as_texts(why_not)
+    return analysis.explain(inputs, options, asked=asked, progress=progress)
 
 
-def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> Comparison:
+def compare(
+    *files: PlanSource | ProblemSource,
+    settings: Settings = None,
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    progress: Progress = ignore,
+) -> Comparison:
     """Plans side by side; the first is the baseline, problems are solved first.
 
     Args:
         files: plans, problems, workbooks.
     """
-    from planner.analysis.compare import run
+    from planner.analysis.compare import compare, read_sides
 
-    return run(request_of(*files, **solving))
+    options = _options(DEFAULT_GAP, gap=gap, time_limit=time_limit)
+    sources = [_source(each, settings, scenario) for each in files]
+    return compare(read_sides(sources, options, as_texts(settings), scenario))
 
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.analysis.compare import run_rules
+    from planner.analysis.compare import rules_table
 
-    return run_rules(request_of(problem, **solving))
+    if isinstance(problem, _PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+        message = "--rules takes one problem file (.yaml)"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    inputs, options, progress = _prepare(problem, **solving)
+    return rules_table(inputs, api.solve_with(inputs, options), options, progress)
 
 
 def alternatives(
@@ -361,9 +385,9 @@ def alternatives(
     """
     from planner.analysis.compare import alternatives as near
 
-    request, within = request_of(problem, **solving), share("--near", within)
-    options, progress = request.running(), request.progress
-    return near(request.inputs, options, within=within, progress=progress)
+    within = share("--near", within)
+    inputs, options, progress = _prepare(problem, timed=True, **solving)
+    return near(inputs, options, within=within, progress=progress)
 
 
 def bid(
@@ -384,18 +408,24 @@ def bid(
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
-    from planner.analysis.bids import run
+    from planner.analysis.bids import evaluate
+    from planner.analysis.offers import read_bids
 
+    if isinstance(problem, _PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+        fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
+        raise InputError(Finding("files", f"'{problem}' is no problem file", fix=fix))
     check_files(quotes)
-    return run(
-        request_of(problem, **solving),
-        quotes=tuple(map(Path, quotes)),
+    inputs, options, progress = _prepare(problem, **solving)
+    read = read_bids(
+        tuple(map(Path, quotes)),
+        inputs,
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),
         currency=as_texts(currency),
         rate=as_texts(rate),
     )
+    return evaluate(inputs, options, read, progress=progress)
 
 
 def verify(
@@ -412,9 +442,10 @@ def verify(
         solve_again: prove the bound by the other solver; of a workbook, compare with the optimum
             under the edited inputs.
     """
-    from planner.analysis.verification import run
+    from planner.analysis.verification import verify
 
-    return run(request_of(plan, time_limit=time_limit), solve_again=solve_again)
+    limit_s = None if time_limit is None else seconds("--time-limit", time_limit)
+    return verify(_plan_source(plan), solve_again=solve_again, time_limit_s=limit_s)
 
 
 def simulate(
@@ -442,64 +473,55 @@ def simulate(
         length: of each run.
         seed: of the runs.
     """
-    from planner.analysis.simulation import run
+    from planner.analysis.compare import read_sides
+    from planner.analysis.simulation import SimulationOptions, study
 
-    return run(
-        request_of(plan, progress=progress),
+    options = SimulationOptions(
         failures=failures,
         column=column,
         time_format=time_format,
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
-        intervals=True,
         replications=whole("--replications", replications, 2),
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
+    ((_, found),) = read_sides([_source(plan)], Options(explain=False), least=1)
+    return study(found, options, progress)
 
 
 # Arguments: problems, plans and options as the analyses take them.
 
 
-def request_of(
-    *sources: PlanSource | ProblemSource,
+def _prepare(
+    problem: ProblemSource,
+    usual_gap: float = DEFAULT_GAP,
+    *,
+    timed: bool = False,
     settings: Settings = None,
     scenario: str | None = None,
+    progress: Progress = ignore,
+    **solving: Any,
+) -> tuple[Inputs, Options, Progress]:
+    """Inputs, options and progress of an analysis.
+
+    Args:
+        usual_gap: where no gap is given.
+        timed: the time limit is one for all, reading included.
+    """
+    options = _options(usual_gap, **solving)
+    options = options.started() if timed else options
+    return load(problem, settings=settings, scenario=scenario), options, progress
+
+
+def _options(
+    usual_gap: float,
+    *,
     gap: float | str | None = None,
     time_limit: str | None = None,
     workers: int | str = 0,
     solver: str = "highs",
-    progress: Progress = ignore,
-) -> Request:
-    """The request of an analysis: models by the path that stands for them, options as numbers.
-
-    Settings and scenario are laid over models here; files are read with them later.
-
-    Raises:
-        InputError: a source or an option is wrong, or the first source is a portfolio.
-    """
-    if not sources:
-        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
-    check_files(sources, Inputs, Plan, Mapping)
-    taken = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
-    for path in taken:
-        require_single(path)
-    paths, models = list[Path](), dict[Path, Inputs | Plan]()
-    for number, source in enumerate(sources, start=1):
-        if isinstance(source, (str, os.PathLike)):
-            paths.append(Path(source))
-            continue
-        if isinstance(source, Plan):
-            model: Inputs | Plan = source
-            name, suffix = source.provenance.problem_file or source.problem, ".plan.json"
-        else:
-            model = inputs = load(source, settings=settings, scenario=scenario)
-            name, suffix = inputs.problem_file or inputs.problem.name, ".yaml"
-        path = Path(f"{Path(name).stem}{suffix}")
-        if path in {*taken, *models}:
-            path = Path(f"{Path(name).stem} ({number}){suffix}")
-        paths.append(path)
-        models[path] = model
+) -> Options:
     dask = str(workers) if "://" in str(workers) else None
     try:
         jobs = 0 if dask else int(workers)
@@ -507,21 +529,38 @@ def request_of(
         fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
         message = f"--workers '{str(workers)[:80]}' is no number"
         raise InputError(Finding("option", message, fix=fix)) from None
-    solving = api.Options(
-        solver=one_of("--solver", solver, SOLVERS),
+    return Options(
+        solver=one_of("--solver", solver, get_args(Solver)),
+        gap=usual_gap if gap is None else share("--gap", gap),
         time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
         jobs=whole("--workers", jobs, 0),
         dask=dask,
     )
-    return Request(
-        tuple(paths),
-        as_texts(settings) if taken else (),
-        scenario if taken else None,
-        None if gap is None else share("--gap", gap),
-        solving,
-        progress,
-        models=models,
-    )
+
+
+def _source(
+    source: PlanSource | ProblemSource, settings: Settings = None, scenario: str | None = None
+) -> Path | Plan | Inputs:
+    """A plan or problem in memory, with the settings, or the path of a file.
+
+    Raises:
+        InputError: the source is wrong, or a portfolio.
+    """
+    check_files((source,), Inputs, Plan, Mapping)
+    if isinstance(source, _PATHS):
+        require_single(source)
+        return Path(source)
+    if isinstance(source, Plan):
+        return source
+    return load(source, settings=settings, scenario=scenario)
+
+
+def _plan_source(plan: PlanSource) -> Path | Plan:
+    """A plan in memory, or the path of a file."""
+    check_files((plan,), Plan)
+    found = _source(plan)
+    assert not isinstance(found, Inputs)
+    return found
 
 
 def check_files(sources: Sequence[object], *kinds: type) -> None:

@@ -99,7 +99,7 @@ _UNITS = {
     **dict.fromkeys(("working", "purchased", "quantity"), "units"),
     **dict.fromkeys(("stall_and_drain_s", "local_stall_and_drain_s"), "s"),
     **{"local_restart_and_drain_s": "s", "room_tb": "TB"},
-    **{"idle": "systems", "share": "share", "gpu_types": "types", "endpoints": "ports"},
+    **{"share": "share", "gpu_types": "types", "endpoints": "ports"},
 }
 """Units of figures that are of one line, one level or one moment, and in no table of figures."""
 _INTERVAL = "~checkpoint.interval"
@@ -117,7 +117,6 @@ _ROWS: tuple[tuple[Group, str, str, Literal["<=", ">="], str, *tuple[str, ...]],
     ("ratio", "per_million_tokens", "usd_per_million_tokens", "<=", "budget.per_million_tokens"),
     ("count", "lead_time", "lead_time_days", "<=", "targets.max_lead_time"),
     ("count", "stock.*", "purchased", "<=", "items.*.stock", "stock of *"),
-    ("count", "hot_spares.*", "idle", ">=", "~gpus.hot_spares", "hot spares of *"),
     ("policy", "require_vendor.*", "working", ">=", "policy.require_vendors.*", "units from *"),
     ("policy", "split.*", "share", "<=", "policy.split.*.max_share", "largest vendor's share of *"),
     ("job", "blocking", "blocking", "<=", "~checkpoint.max_blocking"),

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 
 from planner import files
-from planner.analysis.request import one_of, stem_of
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
+from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
+from planner.report.exports import stem_of
 from planner.report.screen import show
-from planner.report.views import plan as plan_view
-from planner.report.words import clean, listed
+from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,
@@ -49,6 +49,7 @@ from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Characterization
 from planner.terminal import coloured, say, show_progress
+from planner.units import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,7 @@ def views() -> dict[type[Any], View]:
     """The view of every kind of record; imported here, since solving shows plans alone."""
     from planner.portfolio import views as portfolio
     from planner.portfolio.schema import PortfolioPlan
-    from planner.report.views import checks, comparison, explain, sensitivity, sweep, telemetry
+    from planner.report import checks, comparison, explain, sensitivity, sweep, telemetry
 
     return {
         Comparison: View(
@@ -259,7 +260,7 @@ def html(result: Any) -> str:
     found = [f"<h3>{escape(clean(title, limit=None))}</h3>", fragment(blocks)]
     for chart in charts_of(result):
         if chart.panel:
-            from planner.report.picture import png
+            from planner.report.charts import png
 
             data = base64.b64encode(png(chart)).decode()
             words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
@@ -401,7 +402,7 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
 
 def list_files(paths: Sequence[Path]) -> str:
     """File names as a sentence lists them; nothing in them steers the terminal."""
-    return listed(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
+    return join_words(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
 
 
 def created_today() -> datetime:
@@ -421,8 +422,8 @@ def write_files(target: Target, *records: Any, page_only: bool = False) -> None:
     if page_only:
         write_all(contents)
         return
+    from planner import workbook
     from planner.report.exports import write_files as write_rows
-    from planner.workbook import tables
 
     sheets = list[Any]()
     for record in records:
@@ -436,7 +437,7 @@ def write_files(target: Target, *records: Any, page_only: bool = False) -> None:
         contents |= draw(charts_of(record, MOST_ROWS), target.file(name))
         sheets.append(partial(_add_sheets, record))
     first, stream = records[0], io.BytesIO()
-    tables.write_study(stream, first, sheets, created=created_today(), title=_title(first))
+    workbook.write_study(stream, first, sheets, created=created_today(), title=_title(first))
     contents[target.file(f"{view_of(first).name}.xlsx")] = stream.getvalue()
     write_all(contents)
 
@@ -449,14 +450,14 @@ def _title(record: Any) -> str:
 
 def _page_of(target: Target, records: Sequence[Any]) -> dict[Path, bytes]:
     """The page of a study by its path; of a sweep with sliders, and none if it is too large."""
-    from planner.report.page import report
-    from planner.report.views.sweep import page
+    from planner.report.page import render_page
+    from planner.report.sweep import page
 
     first = records[0]
     path = target.file(f"{view_of(first).name}.html")
     if not isinstance(first, SweepTable):
         studies = [shown_study(record) for record in records]
-        return {path: report(_title(first), None, studies).encode()}
+        return {path: render_page(_title(first), None, studies).encode()}
     shown, beside = _shown(first, MOST_ROWS)
     try:
         return {path: page(shown, beside["rows"], first.start)}
@@ -467,7 +468,7 @@ def _page_of(target: Target, records: Sequence[Any]) -> dict[Path, bytes]:
 
 def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     """Charts with something drawn as PNG by path, named by ``stem`` and the chart."""
-    from planner.report.picture import png
+    from planner.report.charts import png
 
     found = {}
     for chart in (each for each in charts if each.panel):
@@ -478,14 +479,14 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
 
 def _add_sheets(record: Any, book: Book) -> None:
     """Add the sheet of a record, and of a sweep one with all its rows."""
-    from planner.workbook import tables
+    from planner import workbook
 
     name = view_of(record).name.capitalize()
-    tables.add(book, name, blocks_of(record, MOST_ROWS))
+    workbook.add_sheet(book, name, blocks_of(record, MOST_ROWS))
     if isinstance(record, Sweep):
         shown, beside = _shown(record, MOST_ROWS)
-        rows = tables.sweep_table(shown, beside["rows"])
-        tables.add(book, f"{name} data", (Heading("Every scenario"), rows))
+        rows = workbook.sweep_table(shown, beside["rows"])
+        workbook.add_sheet(book, f"{name} data", (Heading("Every scenario"), rows))
 
 
 def shown_study(record: Any) -> ShownStudy:
@@ -568,10 +569,10 @@ def write_plan(
 
 def plan_page(plan: Plan, edition: Edition) -> bytes:
     """The page of a plan in an edition."""
-    from planner.report.page import report
+    from planner.report.page import render_page
 
     shown = for_audience(plan, edition.audience, edition.prices)
-    return report(shown.problem, shown, ()).encode()
+    return render_page(shown.problem, shown, ()).encode()
 
 
 def _cable_files(
@@ -580,18 +581,19 @@ def _cable_files(
     """The cable schedule as CSV and sheet, and the tables for NetBox, by the end of their name."""
     if not {"cables", "netbox"} & {*also}:
         return {}, []
+    from planner import workbook
     from planner.analysis.verification import open_plan
     from planner.plan.hall import cable_schedule
     from planner.report.exports import cables_csv, netbox_files
-    from planner.workbook import tables
 
     if "netbox" in also and not plan.racks:
         message = "--also netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    schedule = cable_schedule(open_plan(target.problem, plan).inputs, plan)
+    schedule = cable_schedule(open_plan(plan).inputs, plan)
     contents, sheets = dict[str, bytes](), list[Any]()
     if "cables" in also:
-        sheets = [partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))]
+        blocks = workbook.cable_blocks(schedule)
+        sheets = [partial(workbook.add_sheet, name="Cables", blocks=blocks)]
         contents["cables.csv"] = cables_csv(schedule)
     if "netbox" in also:
         found = netbox_files(plan, schedule)

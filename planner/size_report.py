@@ -10,12 +10,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
-from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
-from planner.case.items import nameplate
+from planner.case.figures import UNLIMITED_UNITS, it_power_kw, max_units_in_use
 from planner.case.job import ROUNDING, Job, Mode, stall_s
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
@@ -123,7 +121,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
 def _rank(inputs: Inputs, case: Case, system: System) -> tuple[bool, float, int, str]:
     """Order of GPU systems to size for: demanded ones first, then by most peak FLOP/s."""
     way, demanded = system.way(), inputs.problem.items.get(system.id, Quantity()).least > 0
-    gpus = way.most_gpus(cap_in_use(case, system))
+    gpus = way.most_gpus(max_units_in_use(case, system))
     return not demanded, -gpus * (way.tflops_per_gpu or 0.0), -gpus, system.id
 
 
@@ -133,7 +131,7 @@ def _gpus(case: Case, system: System, product: str, asked: int | None) -> tuple[
     Raises:
         InputError: nothing limits the GPUs, not one system fits, or not even one replica.
     """
-    way, most, replica = system.way(), cap_in_use(case, system), system.way().replica_gpus
+    way, most, replica = system.way(), max_units_in_use(case, system), system.way().replica_gpus
     held = way.most_gpus(most)
     gpus, reason = asked or 0, "by --gpus"
     if asked is None:
@@ -310,8 +308,7 @@ def _appliances(
         most_read = report.client_read_gb_per_s * family.read_factor * (1 + ROUNDING)
         if delivered_gb_per_s > most_write or sizing.read_demand_gb_per_s > most_read:
             continue
-        table = item.table[-1].units if item.table else None
-        bounds = [bound for bound in (item.high, family.max_units, table) if bound is not None]
+        bounds = [bound for bound in (item.high, family.max_units) if bound is not None]
         units, decided_by = _units_needed(sizing, item, nameplate_gb_per_s, tb_per_day)
         if units > min(bounds, default=UNLIMITED_UNITS):
             continue
@@ -342,36 +339,21 @@ def _units_needed(
     """Fewest units of an item that meet a demand, inf for none, and the figure that decides."""
     read, write = nameplate_gb_per_s
     counts = [
-        (_bandwidth_units(item, 1, write), "write"),
-        (_bandwidth_units(item, 0, read), "read"),
+        (_units(write, item.nameplate_write_gb_per_s), "write"),
+        (_units(read, item.nameplate_read_gb_per_s), "read"),
         (_units(sizing.job.capacity_needed_tb, item.usable_tb), "capacity"),
     ]
     if item.endurance_tb_per_day is not None:
         counts.append((_units(tb_per_day, item.endurance_tb_per_day), "endurance"))
     units, decided_by = max(counts, key=lambda count: count[0])
     least = max(item.min_units, item.low, 1)
-    if item.table:
-        least = max(least, item.table[0].units)
-    smallest = bool(item.table) and units == least
-    return (least, "minimum order") if units < least or smallest else (units, decided_by)
+    return (least, "minimum order") if units < least else (units, decided_by)
 
 
 def _units(demand: float, each: float) -> float:
     if demand == 0:
         return 0
     return appliances_needed(demand, each) if each > 0 else math.inf
-
-
-def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
-    """Units by bandwidth; of a table the least from which on sizes are enough."""
-    if not item.table or demand == 0:
-        return _units(demand, nameplate(item, 1)[side] if demand else 0.0)
-
-    def short(units: int) -> bool:
-        return nameplate(item, units)[side] < demand * (1 - ROUNDING)
-
-    sizes = dropwhile(short, range(item.table[-1].units, item.table[0].units - 1, -1))
-    return min(takewhile(lambda units: not short(units), sizes), default=math.inf)
 
 
 def _notes(sizing: _Sizing, modes: tuple[ModeReport, ...]) -> Iterator[str]:

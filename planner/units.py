@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from planner import currency
 from planner.currency import Currency
-from planner.errors import FixableError, clip
+from planner.errors import Finding, FixableError, InputError, clip
 
 Rates = Mapping[str, Currency]
+ChoiceT = TypeVar("ChoiceT", bound=str)
 NO_RATES: Rates = {}
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
@@ -277,3 +278,50 @@ def _describe(value: object) -> str:
     if value is None or isinstance(value, bool):
         return "nothing" if value is None else str(value).lower()
     return f"'{clip(value, 40)}'" if isinstance(value, str) else clip(str(value), 40)
+
+
+# Options of commands; each function raises an InputError that names the option.
+
+
+def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
+    """A word that is one of the choices."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise _refused(f"{option} {value!r} is not known", f"one of {', '.join(choices)}")
+
+
+def whole(option: str, number: int, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if not isinstance(number, int) or number < least:
+        raise _refused(f"{option} {number} must be {least} or more")
+    return number
+
+
+def share(option: str, given: float | str) -> float:
+    """A share between 0 and 1; texts may be in percent."""
+    text = given if isinstance(given, str) else repr(given)
+    value = quantity(option, text, SHARE)
+    if not value < 1:
+        raise _refused(f"{option} {text} must be more than 0 and less than 1")
+    return value
+
+
+def quantity(option: str, text: str, dimension: Dimension) -> float:
+    """A quantity above 0, in its canonical unit."""
+    try:
+        value = parse(text, dimension)
+    except QuantityError as error:
+        raise _refused(f"{option}: {error}", error.fix) from None
+    if value <= 0:
+        raise _refused(f"{option} {text} must be more than 0")
+    return value
+
+
+def seconds(option: str, text: str) -> float:
+    """A time above 0, s."""
+    return quantity(option, text, TIME)
+
+
+def _refused(message: str, fix: str | None = None) -> InputError:
+    return InputError(Finding("option", message, fix=fix))

@@ -15,7 +15,7 @@ from pathlib import Path
 import planner
 from planner.case import resolve
 from planner.loader import load
-from planner.optimizer.optimise import optimise
+from planner.optimizer import optimise
 from planner.optimizer.search import Effort
 from planner.report.words import money
 from planner.schema.analysis import End, Swing, Tornado

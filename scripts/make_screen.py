@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import planner
-from planner.report.views import plan as plan_view
+from planner.report import plan as plan_view
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

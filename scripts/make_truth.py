@@ -23,10 +23,10 @@ from planner.sizing.goodput import (
     best_interval_s,
     days_to_train,
     goodput,
-    most_spares,
     mtti_s,
     repair_load,
-    waiting,
+    spares_needed,
+    waiting_share,
 )
 from planner.sizing.throughput import ScaleLaw, gpu_share_of_draw, provisioned_share
 
@@ -253,8 +253,8 @@ def power() -> Iterator[Row]:
             150_000.0 / 1.08 / per_gpu, lambda value: f"{value:,.0f}",
             f"{each_kw:.1f} kW a rack, {OTHER_KW:g} kW of fabric, storage and management beside "
             "it, PUE 1.08 (Meta's average of 2023)",
-            "what stands beside the racks is ours, not Meta's" if each_kw < rated_kw else
-            "Meta caps its GPUs: shown for what the cap is worth",
+            "fabric, storage and management are estimates, not Meta's figures"
+            if each_kw < rated_kw else "Meta caps its GPUs; this row shows the effect of the cap",
             "Ardestani et al., arXiv 2605.24461 (83K GB200, 150 MW, 960 W)",
         )  # fmt: skip
 
@@ -316,18 +316,19 @@ def spares() -> Iterator[Row]:
     """Yield spares, and what they are worth."""
     out_s = 0.78 * 5 * DAY_S + 0.22 * 3 * HOUR_S
     load = repair_load(LLAMA3, 32_000, out_s)
-    never = most_spares(load, 1e-3)
+    never = spares_needed(load, 1e-3)
     yield Row(
         "spare NVL32 domains for 32,000 GPUs without NTP", 90.0, float(never),
         lambda value: f"{value:.0f}",
         f"Llama 3's failures, 78 % out for 5 days, the others 3 h: {load:.1f} domains out; waiting "
         "at most 0.1 % of the time",
-        f"their criterion is not stated: with 90 the job waits {100 * waiting(90, load):.4f} % of "
-        f"the time, with 70 {100 * waiting(70, load):.1f} %",
+        "their criterion is not stated: with 90 the job waits "
+        f"{100 * waiting_share(90, load):.4f} % of the time, "
+        f"with 70 {100 * waiting_share(70, load):.1f} %",
         "Arfeen et al., arXiv 2504.06095",
     )  # fmt: skip
     each = repair_load(LLAMA3, 1.0, 0.78 * 5 * DAY_S)
-    inside = 64 * (1.0 - waiting(2, 64 * each)) / (72 * (1.0 - waiting(0, 72 * each)))
+    inside = 64 * (1.0 - waiting_share(2, 64 * each)) / (72 * (1.0 - waiting_share(0, 72 * each)))
     yield Row(
         "goodput of 64 of 72 GPUs with 2 spare trays, against 72 without", 1.02, inside,
         lambda value: f"{value:.3f}", "Llama 3's failures, 78 % out for 5 days",
@@ -498,7 +499,7 @@ SECTIONS: tuple[tuple[str, Callable[[], Iterator[Row]]], ...] = (
     ("Time kept", kept),
     ("Spares and failures", spares),
     ("Time to train Llama 3.1 405B in MLPerf", runs),
-    ("What scale costs", scales),
+    ("Cost of scale", scales),
 )
 HEAD = """# Predictions and published results
 

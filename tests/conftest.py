@@ -144,7 +144,7 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def panels_of_pages_are_drawn_once() -> Iterator[None]:
     """Draw the same panel once: most pages that tests make show the same studies."""
-    picture = import_module("planner.report.picture")
+    picture = import_module("planner.report.charts")
     draw = picture.svg_element
     known: dict[bytes, str] = {}
 

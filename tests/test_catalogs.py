@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -17,7 +16,7 @@ import yaml
 
 from planner import shipped
 from planner.commands.check import json_schema
-from planner.loader import documents
+from planner.files import shorten_path
 from planner.loader.catalogs import (
     Catalogs,
     catalog_figures,
@@ -78,8 +77,8 @@ def _lacking(item: Item) -> Iterator[str]:
         known: dict[str, object] = {"dense rate": item.gpu.bf16_dense or item.gpu.fp8_dense}
         known["compute ports"] = item.ports.compute
     elif item.category == "storage":
-        known = {"read": item.sizes or item.provides.read, "usable": item.provides.usable}
-        known["write"] = item.sizes or item.is_bulk or item.provides.write
+        known = {"read": item.provides.read, "usable": item.provides.usable}
+        known["write"] = item.is_bulk or item.provides.write
     else:
         return
     yield from (name for name, figure in known.items() if not figure)
@@ -213,14 +212,14 @@ def test_a_figure_read_10_percent_high_is_found() -> None:
 def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
     for path in shipped.catalog_files().values():
         text = path.read_text("utf-8")
-        for name in load_catalogs([path]).sources[documents.shorten_path(path)]:
+        for name in load_catalogs([path]).sources[shorten_path(path)]:
             assert re.search(rf"source: {name}\b", text), f"{path.name}: {name} is never cited"
 
 
 def test_every_source_of_a_catalog_has_a_date() -> None:
     """When it was published, or when it was read where it bears no date."""
     for path in shipped.catalog_files().values():
-        for name, source in load_catalogs([path]).sources[documents.shorten_path(path)].items():
+        for name, source in load_catalogs([path]).sources[shorten_path(path)].items():
             assert (source.date is None) != (source.read is None), f"{path.name}: {name}"
             if source.date is not None and re.search(r"20\d\d-\d\d-\d\d", source.title):
                 assert source.date[:4] in source.title, f"{path.name}: {name}"
@@ -237,12 +236,11 @@ def test_what_cannot_be_planned_says_why() -> None:
 
 
 def test_bandwidths_of_storage_hang_together() -> None:
-    """Ports carry them, reads are no slower than writes, tables rise, and a basis is stated."""
+    """Ports carry them, reads are no slower than writes, and a basis is stated."""
     for item in catalogs().items.values():
         if item.category != "storage":
             continue
-        table, given = item.sizes, item.provides
-        rates = [(row.read, row.write) for row in table.rows] if table else []
+        given, rates = item.provides, []
         if given.read is not None and given.write is not None:
             rates.append((given.read.value, given.write.value))
         if item.id not in WRITES_FASTER:
@@ -252,15 +250,10 @@ def test_bandwidths_of_storage_hang_together() -> None:
             assert port is not None
             assert port.count * port.speed_gbit_per_s / 8 >= given.read.value, item.id
         assert item.is_bulk or rates or "write" in unknown()[item.id], item.id
-        for figure in [table] if table else [given.read, given.write]:
+        for figure in (given.read, given.write):
             if figure is not None:  # else not public, so that it cannot be planned
                 assert figure.basis is not None, item.id
                 assert figure.basis != "measured" or figure.benchmark is not None, item.id
-        if table is not None:
-            assert all(a.read <= b.read and a.write <= b.write
-                       for a, b in itertools.pairwise(table.rows)), item.id  # fmt: skip
-            for end, units in ((item.min_units, table.rows[0]), (item.max_units, table.rows[-1])):
-                assert end is None or end.value == units.units, item.id
 
 
 def test_no_storage_price_is_below_its_drives() -> None:

@@ -15,8 +15,7 @@ import highspy
 import pytest
 import typer
 
-from planner import __version__, cli, removed, shipped
-from planner.optimizer import optimise
+from planner import __version__, cli, optimizer, removed, shipped
 from planner.optimizer.search import Point, Search
 from planner.report import exports
 from planner.schema.plan import Plan
@@ -210,8 +209,8 @@ def test_unlimited_purchases_are_exit_code_2(
     ran = run("solve", "open.yaml")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("planner: open.yaml:5: objective.maximize: nothing limits")
-    found = optimise.Certificate("unbounded")
-    monkeypatch.setattr(optimise, "optimise", lambda *_, **__: found)
+    found = optimizer.Certificate("unbounded")
+    monkeypatch.setattr(optimizer, "optimise", lambda *_, **__: found)
     ran = run("solve", HALL)
     assert ran.code == 2
     assert "nothing limits" in ran.out
@@ -223,7 +222,7 @@ def test_internal_errors_are_exit_code_1(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(optimise, "optimise", broken)
+    monkeypatch.setattr(optimizer, "optimise", broken)
     with pytest.raises(ZeroDivisionError):
         run("solve", HALL)
     monkeypatch.setattr(sys, "argv", ["planner", "solve", HALL])

@@ -162,11 +162,6 @@ def test_what_must_be_bought_is_bought_in_its_least_order(seed: int) -> None:
     assert not faults(random_case(seed))
 
 
-def test_more_appliances_down_than_there_are_by_a_table() -> None:
-    """The verifier let no more than all units of a table be down, and refused the plan."""
-    assert not faults(random_case(310_223))
-
-
 def test_room_and_wear_are_of_one_type_where_several_are_in_use() -> None:
     """Of two types the one with the larger part has the larger drives."""
     assert not faults(with_levels(95_047))

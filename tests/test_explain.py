@@ -10,7 +10,7 @@ from openpyxl.workbook import Workbook
 
 from planner import shipped
 from planner.api import Options, solve_with
-from planner.infeasible import Decision, Oracle, off
+from planner.infeasible import Decision, Oracle, removing_changes
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers
 from planner.loader import load
@@ -278,9 +278,12 @@ def check_conflicts(inputs: Inputs, found: Infeasibility, oracle: Oracle) -> Non
     for conflict in found.conflicts:
         named = [known[limit.path] for limit in conflict]
         others = [lever for lever in known.values() if lever not in named]
-        assert oracle.possible(off([*others, *given_up])) is False, conflict
+        assert oracle.possible(removing_changes([*others, *given_up])) is False, conflict
         for lever in named:
-            assert oracle.possible(off([*others, *given_up, lever])) is True, (lever, conflict)
+            assert oracle.possible(removing_changes([*others, *given_up, lever])) is True, (
+                lever,
+                conflict,
+            )
         given_up.append(named[-1])
 
 

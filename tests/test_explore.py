@@ -221,7 +221,7 @@ def test_the_plan_lies_at_or_below_its_curve(url):
 
 def test_the_page_has_every_colour_of_a_chart():
     """Charts take the colours of the page by name, so that they are right by night, too."""
-    from planner.report.picture import _OF_THE_PAGE
+    from planner.report.charts import _OF_THE_PAGE
 
     page = files("planner.explore").joinpath("page.html").read_text("utf-8")
     assert [name for name in _OF_THE_PAGE.values() if f"--{name}: " not in page] == []

@@ -15,7 +15,7 @@ from planner.commands.init import (
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.optimizer.optimise import optimise
+from planner.optimizer import optimise
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
 

@@ -121,7 +121,7 @@ def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
     paid, free = Rates(1.0, 1.0, 1.0, 1.0), Rates(0.0, 0.0, 0.0, 0.0)
 
     def value(item: BillItem, rates: Rates) -> float:
-        return sum(part.adds(item, rates) for part in SUMS[figure])
+        return sum(part.addend(item, rates) for part in SUMS[figure])
 
     hangs = {"draw": value(HUNGRY, paid) != value(fed, paid),
              "term": value(HUNGRY, paid) != value(HUNGRY, free)}  # fmt: skip

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from planner.errors import InputError
-from planner.report.views import plan as plan_view
-from planner.report.views.plan import PARTS, render
+from planner.report import plan as plan_view
+from planner.report.plan import PARTS, render
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of

@@ -15,7 +15,7 @@ from planner.inputs import Inputs
 from planner.loader import load
 from planner.plan.hall import cable_schedule
 from planner.schema.plan import CableSchedule, Line, Plan
-from planner.sizing.fabric import smallest
+from planner.sizing.fabric import smallest_size
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve
 
@@ -249,7 +249,7 @@ def case_of(item: str, switch: str, options: str) -> Case:
 def built(table: Table, systems: int) -> tuple[int, int, int]:
     """Return leaves, spines and cores over all planes."""
     (fabric,) = case_of(table.item, table.switch, table.options).companions.fabrics
-    size = smallest(fabric.sizes, systems)
+    size = smallest_size(fabric.sizes, systems)
     assert size is not None
     tree = size.tree
     return fabric.planes * tree.leaves, fabric.planes * tree.spines, fabric.planes * tree.cores

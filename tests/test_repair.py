@@ -141,6 +141,7 @@ def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: f
     load = units * domain * out / (1.0 - out)
     how = Restarts(1.0, DAY_S, ((1.0, 60.0),), 60.0)
     job = Units(domain, domain, 1, load / units, how)
-    (running,) = Shrunk.of(job, np.array([float(units)]), np.array([float(units)])).running
+    count = np.array([float(units)])
+    (running,) = Shrunk.average_states(job, count, count).running
     assert 1.0 - running == pytest.approx(expected, abs=1e-4)
     assert 1.0 - running == pytest.approx(1.0 - (1.0 - out) ** domain, abs=0.003)

@@ -11,9 +11,9 @@ import pytest
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
+from planner.report.explain import view
+from planner.report.plan import PARTS, render
 from planner.report.screen import show
-from planner.report.views.explain import view
-from planner.report.views.plan import PARTS, render
 from planner.schema.analysis import Explanation
 from planner.schema.plan import Plan, StorageOption, StorageOptions
 from planner.schema.problem import Quantity

@@ -9,8 +9,6 @@ from planner.errors import InputError
 from planner.loader import load
 from planner.schema.operation import ApplianceRow, RuleRow, SizeReport
 from planner.size_report import size_report
-from tests.world.random_cases import inputs_of
-from tests.world.requests import Request, store
 from tests.world.solved import DENSE_HALL
 
 SEED = """
@@ -113,19 +111,6 @@ def test_nvidia_rules_count_whole_units(
     rows = [rule(found, name) for name in ("good", "better", "best")]
     assert [(row.read_demand_gb_per_s, row.write_demand_gb_per_s) for row in rows] == asked
     assert {row.group for row in rows} == {"nvidia_superpod_h100"}
-
-
-def test_an_appliance_slower_at_its_largest_size() -> None:
-    request = Request(maximize="gpus")
-    request.items[1] = store("box", "fs") | {
-        "sizes": {"rows": [{"units": n, "read": f"{gb} GB/s", "write": f"{gb} GB/s"}
-                           for n, gb in ((1, 4), (4, 16), (8, 10))],
-                  "source": "made_up", "confidence": "low"},
-    }  # fmt: skip
-    request.site["it_power"] = "100 kW"
-    request.storage["rule"] = {"name": "own", "read": "1.5 GB/s", "write": "1 GB/s"}
-    found = appliance(size_report(inputs_of(request.case()), 8), "own", "box")
-    assert found.units == 3
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.08])

@@ -206,17 +206,17 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert currency.USD.listed_usd(0.004) == 0.004  # a price per TB as stated
     assert Currency("EUR", 2.0).listed_usd(2.011) == 2.02
     won = Currency("KRW", 0.001)
-    assert currency.short(won.of(450_000)) == "450.00 MKRW"
-    assert currency.short(won.of(0.5)) == "500 KRW"
-    assert currency.amount(won.of(1234.5678)) == "1,234,568 KRW"
-    dinar = Currency("KWD", 1.0).of(1234.5678)
+    assert currency.short(won.convert(450_000)) == "450.00 MKRW"
+    assert currency.short(won.convert(0.5)) == "500 KRW"
+    assert currency.amount(won.convert(1234.5678)) == "1,234,568 KRW"
+    dinar = Currency("KWD", 1.0).convert(1234.5678)
     assert (currency.bare(dinar), currency.bare(dinar, None)) == ("1,235", "1,234.568")
 
 
 def test_arithmetic_keeps_the_currency_of_an_amount() -> None:
     """A sum or a multiple that lost its currency would be shown as so many USD."""
     euro = Currency("EUR", 2.0)
-    one, other = euro.of(100.0), euro.of(50.0)
+    one, other = euro.convert(100.0), euro.convert(50.0)
     for amount, value in (
         (one + other, 75.0), (sum((one, other)), 75.0), (one - other, 25.0), (0.0 - one, -50.0),
         (2 * one, 100.0), (one / 4, 12.5), (-one, -50.0), (abs(-one), 50.0),

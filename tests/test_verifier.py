@@ -69,7 +69,6 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("support years", "problem", ("term", "support_years"), None, "totals.tco_usd: plan says"),
     ("spares", "problem", ("spares",), {}, "lines.optic.spares"),
     ("stock", "problem", ("items", "gpu_a", "stock"), 3, "stock.gpu_a: broken limit"),
-    ("hot spares", "problem", (*JOB, "gpus", "hot_spares"), 12, "hot_spares.gpu_a: broken limit"),
     ("vendors", "problem", ("policy", "require_vendors"), ("Drum",), "require_vendor.0: broken"),
     ("forbidden", "problem", ("policy", "forbid_vendors"), ("Weft",), "vendor Weft is forbidden"),
     ("split", "problem", ("policy", "split", 0, "max_share"), 0.9, "split.0: broken limit"),

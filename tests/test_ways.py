@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planner.case import resolve
-from planner.report.views.plan import PARTS, render
+from planner.report.plan import PARTS, render
 from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
 from tests.oracle.enumerate import best

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal
 
 from planner.analysis.offers import (
@@ -23,19 +22,17 @@ from planner.analysis.offers import (
     lot_counts,
     objections,
     offer_of,
-    read_bids,
     with_offers,
 )
-from planner.analysis.request import PROBLEMS, Request, head_of
-from planner.analysis.variants import NO_PLAN
+from planner.analysis.variants import NO_PLAN, head_of
 from planner.api import Options, why_infeasible
 from planner.case import resolve
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.currency import discounted_years
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.optimizer.optimise import optimise
+from planner.optimizer import optimise
 from planner.plan import assemble
 from planner.quotes.lines import COUNTED, is_total
 from planner.report.words import product as product_name
@@ -46,31 +43,6 @@ from planner.schema.plan import Infeasibility, Line, Plan
 from planner.schema.prices import Discount, Price
 from planner.terminal import Progress, ignore
 from planner.verifier import verify
-
-
-def run(
-    request: Request,
-    *,
-    quotes: Sequence[Path],
-    vendor: Sequence[str],
-    mapping: Sequence[str],
-    date: Sequence[str],
-    currency: Sequence[str],
-    rate: Sequence[str],
-) -> Bids:
-    """Evaluate bids on a problem; the request's further paths are bids, too.
-
-    ``vendor``, ``mapping``, ``date`` and ``currency`` are FILE=VALUE, or a value for all files;
-    ``rate`` is EUR=1.08. InputError: the problem, a file or an option is wrong.
-    """
-    if request.path.suffix.lower() not in PROBLEMS:
-        message = f"'{request.path}' is no problem file"
-        fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
-        raise InputError(Finding("files", message, fix=fix))
-    files = (*quotes, *request.paths[1:])
-    given = {"vendor": vendor, "mapping": mapping, "date": date, "currency": currency}
-    read = read_bids(files, request.inputs, **given, rate=rate)
-    return evaluate(request.inputs, request.options(), read, progress=request.progress)
 
 
 def evaluate(

@@ -8,26 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
     Variants,
     confirmed,
     error_text,
+    head_of,
     no_worse,
     others,
     proof_of,
     value_of,
 )
-from planner.analysis.verification import read_plan
+from planner.analysis.verification import problem_name, read_plan
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader import load
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.paths import job_path
@@ -70,45 +70,47 @@ _KINDS: dict[str, SideKind] = {
 _TAKES = "give plans (.plan.json), problem files (.yaml) or workbooks (.xlsx)"
 
 
-def run(request: Request) -> Comparison:
-    """Compare plans, problem files and workbooks with the first.
+def read_sides(
+    sources: Sequence[Path | Plan | Inputs],
+    options: Options,
+    settings: Sequence[str] = (),
+    scenario: str | None = None,
+    *,
+    least: int = 2,
+) -> list[Read]:
+    """Plans of files and models, in their order; problems are solved.
+
+    Args:
+        settings, scenario: of the problem files among them.
+        least: number of sources.
 
     Raises:
-        InputError: a file is wrong or of another kind, or there are too few or too many.
+        InputError: a file is wrong or of another kind, there are too few or too many, or settings
+            are given without a problem file.
     """
-    if not 2 <= len(request.paths) <= len(KEYS):
+    if not least <= len(sources) <= len(KEYS):
         message = f"at most {len(KEYS)} files fit side by side"
-        if len(request.paths) < 2:
+        if len(sources) < least:
             message = "there must be two files or more to compare"
         raise InputError(Finding("files", message, fix=_TAKES))
-    return compare(read_sides(request, request.options()))
-
-
-def read_sides(request: Request, options: Options) -> list[Read]:
-    """Plans of the files of a request, in their order; problem files are solved.
-
-    Raises:
-        InputError: a file cannot be read, or settings change files of which none is a problem.
-    """
-    models, settings, scenario = request.models, request.settings, request.scenario
-    kinds = [_kind(path, path in models) for path in request.paths]
+    kinds = [_kind(source) for source in sources]
     if "problem" not in kinds and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file"))
     found = []
-    for key, path, kind in zip(KEYS, request.paths, kinds, strict=False):
-        model, more = models.get(path), dict[str, Any]()
-        if kind == "workbook":
-            plan, more = _workbook(path, options)
-        elif kind == "problem":
-            if not isinstance(model, Inputs):
-                model = load(path, settings=settings, scenario=scenario)
-            plan = solve_with(model, options)
+    for key, source, kind in zip(KEYS, sources, kinds, strict=False):
+        more = dict[str, Any]()
+        if isinstance(source, Inputs):
+            plan = solve_with(source, options)
+        elif isinstance(source, Plan) or kind == "plan":
+            plan = read_plan(source)
+        elif kind == "workbook":
+            plan, more = _workbook(source, options)
         else:
-            plan = read_plan(path, model)
+            plan = solve_with(load(source, settings=tuple(settings), scenario=scenario), options)
         side = Side(
             key=key,
-            source=str(path),
+            source=str(source) if isinstance(source, Path) else problem_name(plan),
             kind=kind,
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
@@ -119,15 +121,17 @@ def read_sides(request: Request, options: Options) -> list[Read]:
     return found
 
 
-def _kind(path: Path, in_memory: bool) -> SideKind:
-    """Kind of a file by its name, refused before anything is solved."""
+def _kind(path: Path | Plan | Inputs) -> SideKind:
+    """Kind of a model, or of a file by its name, refused before anything is solved."""
+    if not isinstance(path, Path):
+        return "plan" if isinstance(path, Plan) else "problem"
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         message = f"a file named '{path.suffix or path.name}' holds no plan"
         raise InputError(Finding("file-kind", message, str(path), fix=_TAKES))
-    there = in_memory
+    there = False
     with suppress(OSError, ValueError):  # a name that no file can have
-        there = there or path.exists()
+        there = path.exists()
     if not there:
         raise InputError(Finding("not-found", "there is no such file", str(path)))
     return kind
@@ -267,7 +271,7 @@ _SITE = (
 )
 _JOB = (
     "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
-    "checkpoints_held other_data_tb hot_spare_systems tolerate_down"
+    "checkpoints_held other_data_tb tolerate_down"
 )
 _LIMITS = {"facility_power": "facility_power_kw", "it_power": "it_power_kw", "racks": "racks"}
 _WORDS = {
@@ -311,6 +315,8 @@ def _inputs(plan: Plan) -> Facts:
         "price_books": ("price books", "", ", ".join(made.price_books)),
         "objective": ("objective", "", f"{goal.sense} {goal.name.replace('_', ' ')}"),
     }
+    rule = next((each.label for each in plan.limits if each.name == "rule_write"), "job's demand")
+    found["storage.rule"] = "storage sized by", "", rule.partition(",")[0]
     limits = {each.name: each.limit for each in plan.limits}
     for name, figure in _LIMITS.items():
         label, unit = f"{FIGURES[figure].label}, at most", FIGURES[figure].unit
@@ -356,7 +362,9 @@ def rule_rows(inputs: Inputs) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
 def rules_table(
     inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
 ) -> RulesTable:
-    """Table of a problem; each row is the plan that `solve` takes, verified on its own.
+    """The plan of a problem beside those by vendors' rules and the other checkpoint mode.
+
+    Each row is the plan that `solve` takes, verified on its own.
 
     Args:
         base: the plan of the problem itself.
@@ -396,20 +404,6 @@ def _rule_plan(
         return {"status": status, "reason": best.reason or (NO_PLAN if best.impossible else LATE)}
     plan = confirmed(new, best.case, best.proof, options.gap)
     return {"status": plan.status, "plan": plan}
-
-
-def run_rules(request: Request) -> RulesTable:
-    """Compare the plan of a problem with those by vendors' rules and the other checkpoint mode.
-
-    Raises:
-        InputError: the problem is wrong, or several are given.
-    """
-    if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
-        message = "--rules takes one problem file (.yaml)"
-        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
-    options = request.options()
-    base = solve_with(request.inputs, options)
-    return rules_table(request.inputs, base, options, request.progress)
 
 
 def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from planner.analysis.request import Request
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
@@ -27,16 +26,16 @@ from planner.case import Case, resolve
 from planner.case.figures import discount, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
-from planner.infeasible import Oracle, UndecidedError, threshold
+from planner.infeasible import Oracle, UndecidedError, find_threshold
 from planner.inputs import Change, Inputs, applied
-from planner.levers import Lever, levers, one_of
+from planner.levers import Lever, levers, unit_in_usd
 from planner.limits import BY_NAME
-from planner.optimizer.alternatives import bounds_with, fitted
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import natural
-from planner.optimizer.operate import Run
+from planner.optimizer.operate import Run, fit_operation
 from planner.optimizer.search import NEXT_WORK
-from planner.plan.limits import binding
+from planner.optimizer.sweep import bounds_with
+from planner.plan.limits import binding_limits
 from planner.schema.analysis import (
     BreakEven,
     Explanation,
@@ -63,36 +62,32 @@ ENOUGH, BOUNDED = 1e-4, 1e-3
 LATE = "not computed, as it takes too long"
 
 
-def run(
-    request: Request, *, why_not: Sequence[str], weight: Sequence[str], keep: Sequence[str]
-) -> Explanation:
-    """Explain the plan of a problem, or why there is none.
+def relaxation(inputs: Inputs, weight: Sequence[str], keep: Sequence[str]) -> dict[str, Any]:
+    """Options of relaxing limits where there is no plan.
 
     Args:
-        why_not: items whose absence to explain exactly.
-        weight: without a plan, weights of changes, each as ``path=number``.
-        keep: without a plan, limits that must stay.
+        weight: cost of relaxing a limit, each as ``path=number``.
+        keep: paths of limits that must stay.
 
     Raises:
-        InputError: the problem or an option is wrong.
+        InputError: a path is no limit, or a weight no number above 0.
     """
-    inputs, weights = request.inputs, dict[str, float]()
+    known, weights = sorted({lever.path for lever in levers(inputs)}), list[tuple[str, float]]()
     for text in weight:
         path, _, number = (part.strip() for part in text.partition("="))
-        weights[path] = -1.0
+        weights.append((path, -1.0))
         with suppress(ValueError):
-            weights[path] = float(number)
-        if not 0.0 < weights[path] < 1e6:
+            weights[-1] = path, float(number)
+        if not 0.0 < weights[-1][1] < 1e6:
             fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
             raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
-    known = sorted({lever.path for lever in levers(inputs)})
-    for option, path in [*(("--weight", each) for each in weights), *(("--keep", p) for p in keep)]:
+    given = [*(("--weight", path) for path, _ in weights), *(("--keep", path) for path in keep)]
+    for option, path in given:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
             raise InputError(Finding("limit", message, option, fix=fix))
-    options = request.running(weights=tuple(weights.items()), keep=tuple(keep))
-    return explain(inputs, options, asked=why_not, progress=request.progress)
+    return {"weights": tuple(weights), "keep": tuple(keep)}
 
 
 def explain(
@@ -118,7 +113,7 @@ def explain(
     plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
     if not plan.jobs:
         return Explanation(plan=plan)
-    prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
+    prober = Prober(inputs, options.for_search(FOR_THE_SEARCH), plan)
     base, worths = prober.base, dict[str, Any]()
     if base.run is None:
         prober.undecided.append("the worth of each limit")
@@ -196,7 +191,7 @@ class Prober:
 # Worth of a limit: the best plan with it a step looser or tighter
 
 _MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
-_PAUSES = (".stall", ".stall_overhead", ".restart")
+_PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swap")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 
@@ -209,7 +204,7 @@ def step_of(lever: Lever) -> float:
         return _POINT
     if lever.unit == "days" or (lever.whole and lever.unit != "GPUs"):
         return 1.0
-    one = 1.0 if lever.whole else one_of(lever.unit, lever.money)
+    one = 1.0 if lever.whole else unit_in_usd(lever.unit, lever.money)
     step = float(f"{value / 100.0 / one:.0e}") or 1.0  # one digit
     return max(1.0, round(step)) if lever.whole else step * one
 
@@ -218,7 +213,7 @@ def marginals(prober: Prober, progress: Progress = ignore) -> tuple[Marginal, ..
     """Worth of a step of each limit that has a value, the binding ones first."""
     assert prober.base.run is not None
     tight = {limit.name for limit in prober.plan.limits if limit.binding}
-    tight |= binding(prober.case, prober.base.run)
+    tight |= binding_limits(prober.case, prober.base.run)
     limits = [lever for lever in levers(prober.inputs) if lever.value is not None]
     limits.sort(key=lambda lever: lever.limit not in tight)
     slack = [one for one in limits if one.limit not in tight and not one.path.endswith(_PAUSES)]
@@ -268,7 +263,7 @@ def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Move
         found = prober.variants.best(lever.to(place))
     elif not looser:
         case, run = prober.changed(lever.to(place)), prober.base.run
-        kept = None if case is None or run is None else fitted(case, run)
+        kept = None if case is None or run is None else fit_operation(case, run)
         if case is None:
             found = Best(None, None)
         elif kept is None or abs(value_of(case, kept) - prober.value) > SAME * abs(prober.value):
@@ -291,7 +286,7 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
         return None
     oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
     try:
-        found = threshold(oracle, lever, (floor,))
+        found = find_threshold(oracle, lever, (floor,))
     except UndecidedError:
         prober.undecided.append(f"where more room for {lever.label} begins to pay")
         return None
@@ -512,7 +507,7 @@ def enters_at(prober: Prober, name: str, list_usd: float) -> bool | None:
     own: float | None = tied.limits[row]
     spent_usd: float = getattr(prober.plan.totals, goal.figure.name)
     most: dict[str, Any] = {row: min(spent_usd, math.inf if own is None else own)}
-    asked = [replace(tied, limits=tied.limits.with_values(**most))]
+    asked = [replace(tied, limits=tied.limits.replace_values(**most))]
     limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
     if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
         asked.append(case_no_worse(case, prober.beyond, money))

@@ -15,17 +15,16 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from planner.analysis.pool import all_results
-from planner.analysis.request import head_of
-from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, proof_of
+from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, head_of, proof_of
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierPoint
 from planner.schema.problem import Objective
@@ -66,7 +65,7 @@ class Axis(NamedTuple):
     def hold(self, case: Case, level: float) -> Case:
         """A case held at a level."""
         limit: dict[str, Any] = {self.limit: level}
-        return replace(case, limits=case.limits.with_values(**limit)).billed_as(case)
+        return replace(case, limits=case.limits.replace_values(**limit)).share_bills_of(case)
 
 
 LESS = Axis("least_write", "most_write_gb_per_s", -1, "delivered_write_gb_per_s")
@@ -110,38 +109,30 @@ def study(
     base = answers(inputs, [Scenario(0, ())], exact)[0]
     ours = _maximise_work(inputs, needs_draw=against == "power")
     case = resolve(ours)
-    x, y = FIGURES[AXES[against][0].figure], OBJECTIVES[case.objective]
-    head = Frontier(
-        **head_of(inputs, options.gap),
-        base=base.value,
-        base_bound=base.bound,
-        status="infeasible",
-        x_name=against,
-        x_label=x.label,
-        x_unit=x.unit,
-        y_label=y.label,
-        y_unit=y.unit,
-        points=(),
-    )
-    update = _curve(ours, case, options, against, points, progress)
-    return head.model_copy(update=update)
+    axes = AXES[against]
+    x, y = FIGURES[axes[0].figure], OBJECTIVES[case.objective]
+    named = {"x_label": x.label, "x_unit": x.unit, "y_label": y.label, "y_unit": y.unit}
+    named |= {"x_name": against, **head_of(inputs, options.gap)}
+    answer = optimise(case, gap=min(END_GAP, options.gap), effort=options.effort)
+    top = _stop(case, axes[0], answer)
+    if isinstance(top, str) or answer.status == "unbounded":
+        status = answer.status if answer.status in MESSAGES else "no_solution"
+        curve: dict[str, Any] = {"status": status, "message": MESSAGES[status], "points": ()}
+    else:
+        curve = _curve(ours, case, options, axes, top, points, progress)
+    return Frontier(**named, **curve, base=base.value, base_bound=base.bound)
 
 
 def _curve(
     inputs: Inputs,
     case: Case,
     options: Options,
-    against: Against,
+    axes: tuple[Axis, ...],
+    top: Stop,
     most: int,
     progress: Progress,
 ) -> dict[str, Any]:
     """Status, points, knee and best of a frontier."""
-    axes = AXES[against]
-    answer = optimise(case, gap=min(END_GAP, options.gap), effort=options.effort)
-    top = _stop(case, axes[0], answer)
-    if isinstance(top, str) or answer.status == "unbounded":
-        status = answer.status if answer.status in MESSAGES else "no_solution"
-        return {"status": status, "message": MESSAGES[status]}
     places, proven = _places(case, options, axes, top, most)
     tasks: dict[Hashable, tuple[Axis, float]] = dict(enumerate(places))
     solved = partial(_solved, case, options)
@@ -161,7 +152,7 @@ def _curve(
     return {
         "status": "optimal" if proven and close and not stopped else "feasible",
         "points": points,
-        "knee": knee(xs, ys, logarithmic=against == "storage"),
+        "knee": knee(xs, ys, logarithmic=axes[0] is LESS),
         "best": best,
         "message": STOPPED if stopped else None if proven else CUT,
     }
@@ -229,7 +220,7 @@ def _places(
     far, ends, proven = FAR * top.x, list[float](), True
     for axis in axes:  # the farthest place of any plan, up to ``far``
         held, gap = (LESS.hold(case, far), FAR_GAP) if axis is MORE else (case, END_GAP)
-        aimed = replace(held, objective=axis.objective).billed_as(held)
+        aimed = replace(held, objective=axis.objective).share_bills_of(held)
         answer = optimise(aimed, gap=gap, effort=options.effort.part(END_WORK), ties=False)
         ends.append(far if answer.operation is None else axis.x(case, answer.operation))
         proven = proven and answer.status == "optimal"

@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from planner.case import missing_figure, why_not_wanted
 from planner.case.figures import unit_net_usd
-from planner.case.resolve import missing_figure, why_not_wanted
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.documents import findings, read

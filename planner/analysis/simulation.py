@@ -14,9 +14,7 @@ import numpy as np
 import pandas as pd
 
 from planner import units
-from planner.analysis.compare import read_sides
-from planner.analysis.request import Request
-from planner.api import Options
+from planner.analysis.verification import problem_name
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
 from planner.files import regular
 from planner.schema.operation import (
@@ -84,7 +82,11 @@ def study(
 
     Raises:
         InputError: an option or a file is wrong.
+        NoPlanError: there is no plan.
     """
+    if not plan.jobs:
+        why = plan.message or plan.status
+        raise NoPlanError(f"{problem_name(plan)}: no plan, so nothing to simulate: {why}")
     job = _job(plan, options)
     tried = [job, *(_other_intervals(job) if options.intervals else ())]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
@@ -105,24 +107,6 @@ def study(
         best=best,
         better=best is not None and compared[best].low > 0,
     )
-
-
-def run(request: Request, **given: Any) -> Simulation:
-    """Simulate the job of a plan file; a problem file is solved first.
-
-    Args:
-        given: fields of ``SimulationOptions``.
-
-    Raises:
-        InputError: a file or an option is wrong.
-        NoPlanError: there is no plan.
-    """
-    options = SimulationOptions(**given)
-    ((side, plan),) = read_sides(request, Options(explain=False))
-    if not plan.jobs:
-        why = side.message or plan.status
-        raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
-    return study(plan, options, request.progress)
 
 
 # Options

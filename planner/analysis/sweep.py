@@ -13,9 +13,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from planner.analysis.request import head_of
 from planner.analysis.tornado import Field, label, labels
-from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed
+from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed, head_of
 from planner.api import Options
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
@@ -332,7 +331,7 @@ def _start(inputs: Inputs, columns: Sequence[Column]) -> dict[str, Any]:
         with suppress(NoPlaceError):
             base = Field(inputs, column.path).base
             paid = base is not None and "USD" in column.unit
-            found[column.path] = inputs.problem.shown_in.of(base or 0.0) if paid else base
+            found[column.path] = inputs.problem.shown_in.convert(base or 0.0) if paid else base
     return found
 
 

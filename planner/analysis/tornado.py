@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.request import head_of
-from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
+from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, head_of
 from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
-from planner.levers import levers, written
+from planner.levers import levers, write_value
 from planner.loader import NoPlaceError
-from planner.loader.axes import FACTOR, Variable, factor
-from planner.loader.places import number_of, short
+from planner.loader.axes import FACTOR, Variable, factor, number_of, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.job import DEFAULT_FAILURES
@@ -58,7 +56,7 @@ def study(
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
     run, names = base.operation, labels(inputs)
-    spans = [asked_span(inputs, each) for each in ranges]
+    spans = [read_span(inputs, each) for each in ranges]
     paths = [span.field.path for span in spans]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:  # a path that is a part of another is a question of its own
@@ -176,10 +174,7 @@ class Field:
     @property
     def unit(self) -> str:
         """Unit of numbers; x for factors."""
-        if self.several:
-            return FACTOR
-        unit = self.slot.unit
-        return "share" if unit and unit.dimension is units.SHARE else self.slot.symbol
+        return FACTOR if self.several else self.slot.column_unit
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -187,7 +182,7 @@ class Field:
         if self.several:
             return 0.0, units.HUGE
         if self.slot.unit is None:
-            return (1.0 if self.variable.read("0").faults else 0.0), units.HUGE
+            return (0.0 if self.variable.takes("0") else 1.0), units.HUGE
         return self.slot.unit.low, self.slot.unit.high
 
     def text(self, number: float) -> str:
@@ -200,7 +195,7 @@ class Field:
         """A number as a problem file has it, in a unit that keeps it short."""
         if self.unit in _WRITTEN and not self.slot.whole:
             shown = float(f"{number:.4g}") if self.unit == "USD" else number
-            return written(shown, _WRITTEN[self.unit], self.money)
+            return write_value(shown, _WRITTEN[self.unit], self.money)
         return self.text(number)
 
     def side(self, text: str, origin: str) -> Side:
@@ -212,9 +207,7 @@ class Field:
         share = factor(text)
         if share is not None and self.base is not None and self.slot.numeric and not self.several:
             text = self.text(float(share) * self.base)
-        reading = self.variable.read(text)
-        if reading.faults:
-            raise InputError([replace(f, file=origin, path=self.path) for f in reading.faults])
+        reading = self.variable.read(text, origin)
         value = self.variable.column([reading])[1][0]
         if isinstance(value, float | int) and not isinstance(value, bool):
             return Side(self.short_text(float(value)), float(value), reading.changes)
@@ -259,7 +252,7 @@ class Span(NamedTuple):
 _AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
 
 
-def asked_span(inputs: Inputs, option: str) -> Span:
+def read_span(inputs: Inputs, option: str) -> Span:
     """Read a span, ``PATH=LOW:HIGH`` or ``PATH=+-20%``.
 
     Raises:
@@ -295,9 +288,12 @@ def span_around(
     bottom, top = field.ends
     sides = []
     for number in (min(max(low, bottom, least), base), max(min(high, top, most), base)):
-        reading = field.variable.read(field.text(number))
-        end = base if reading.faults else number
-        sides.append(Side(field.short_text(end), end, reading.changes))
+        text = field.text(number)
+        if field.variable.takes(text):
+            changes = field.variable.read(text).changes
+            sides.append(Side(field.short_text(number), number, changes))
+        else:
+            sides.append(Side(field.short_text(base), base, ()))
     return None if sides[0] == sides[1] else Span(field, *sides)
 
 

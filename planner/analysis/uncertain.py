@@ -12,20 +12,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.analysis.request import Request, head_of
 from planner.analysis.tornado import Field, field_of, label, labels
-from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
+from planner.analysis.variants import (
+    Answer,
+    Numbers,
+    Scenario,
+    answers,
+    head_of,
+    operation_of,
+    value_of,
+)
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError
-from planner.loader.axes import factor, refuse_overlap
-from planner.loader.places import number_of
+from planner.loader.axes import factor, number_of, refuse_overlap
+from planner.optimizer import Question
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort
 from planner.paths import job_path
 from planner.schema.analysis import (
@@ -53,29 +59,12 @@ EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
 
-def run(
-    request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool
-) -> Uncertain:
-    """Study of a problem file; see ``study``.
-
-    Raises:
-        InputError: the problem, a distribution or an option is wrong.
-    """
-    inputs, options = request.inputs, request.each()
-    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
-        options = replace(options, jobs=1)
-    unknowns(inputs, dist)  # refused before anything is solved
-    plan = solve_with(inputs, Options(time_limit_s=request.solving.time_limit_s, explain=False))
-    drawn: dict[str, Any] = {"samples": samples, "seed": seed, "sobol": indices}
-    return study(inputs, dist, options, plan=plan, progress=request.progress, **drawn)
-
-
 def study(
     inputs: Inputs,
     dists: Sequence[str],
     options: Options,
     *,
-    plan: Plan,
+    plan: Plan | None = None,
     samples: int = 256,
     seed: int = 1,
     sobol: bool = False,
@@ -88,7 +77,7 @@ def study(
     Args:
         dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
         options: how exactly to solve each scenario.
-        plan: the best plan of the problem itself.
+        plan: the best plan of the problem itself, where it is known.
         samples, seed: number of scenarios, and seed of all draws.
         sobol: Sobol indices, from further scenarios.
 
@@ -98,6 +87,10 @@ def study(
     from scipy.stats import qmc
 
     unsure, case = unknowns(inputs, dists), resolve(inputs)
+    if plan is None:
+        plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
+    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
+        options = replace(options, jobs=1)
     planned, count = operation_of(case, plan), len(unsure)
     cube = qmc.LatinHypercube(count, rng=np.random.default_rng(seed)).random(samples)
     design = index_points(count, samples, seed) if sobol else np.empty((0, count))
@@ -233,7 +226,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
     for run in runs:
         gone = any(count and name not in offered for name, count in run.units.items())
         modes = () if gone else tuple(replace(run, mode=space.mode) for space in ask.spaces)
-        values = [value_of(case, ask.run_of(point)) for point in ask.points(modes)]
+        values = [value_of(case, ask.require_run(point)) for point in ask.points(modes)]
         pick = max if case.maximise else min
         found.append(pick(values, default=math.nan))
     return found

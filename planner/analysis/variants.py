@@ -17,20 +17,22 @@ from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, results
 from planner.api import Options
-from planner.case import Case, resolve
+from planner.case import Case, limit_after_change, resolve
 from planner.case.model import ObjectiveName
-from planner.case.resolve import limit_at
 from planner.case.ways import ways_in_plan
+from planner.currency import USD
 from planner.errors import InputError, PlannerError
-from planner.figures import OBJECTIVES, RATIOS
+from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
-from planner.loader.places import Cell, checked
+from planner.loader.axes import Cell
+from planner.loader.checks import checked
+from planner.optimizer import Certificate, optimise, relative_distance
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, Sweep, SweepAnswer, optimise, share
 from planner.optimizer.search import QUESTION_WORK
+from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.hall import rack_groups
@@ -53,6 +55,28 @@ TOGETHER = 16
 """Most small groups in one piece."""
 FOR_THE_PLAN = 0.5
 """Share of a time limit that finding the best plan may take."""
+
+
+# Records
+
+
+def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
+    """Fields of every record that describe its problem; ``gap_asked`` is a share."""
+    problem = inputs.problem
+    sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
+    return {
+        "problem": problem.name,
+        "problem_file": inputs.problem_file,
+        "scenario": inputs.scenario,
+        "overrides": inputs.overrides,
+        "input_sha256": inputs.sha256,
+        "currency": None if problem.shown_in == USD else problem.shown_in,
+        "objective": problem.objective.name,
+        "sense": problem.objective.sense,
+        "unit": objective_unit(problem.objective.name),
+        "gap_asked": gap_asked,
+        "products": {item.id: item.product for item in sold},
+    }
 
 
 # One changed problem
@@ -203,7 +227,7 @@ def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
         label = f"a compute fabric of {inputs.item(name).model}"
         yield label, f"{path}.switches", (name,), f"[{name}]"
     for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield f"{planes} planes of it", f"{path}.planes", planes, ""
+        yield f"a compute fabric of {planes} planes", f"{path}.planes", planes, ""
     ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
     for ratio in sorted(ratios):
         yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
@@ -228,9 +252,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         value = max(value, own) if least else min(value, own)
     text = f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip()
     if asked.name in RATIOS:  # cents would be coarse
-        text = f"{money.of(value):.9g} {money.code}"
+        text = f"{money.convert(value):.9g} {money.code}"
     elif asked.figure.money:
-        text = f"{money.of(value):.2f} {money.code}"
+        text = f"{money.convert(value):.2f} {money.code}"
     elif row.file_unit in COUNTED_IN:
         text = f"{value}"
     return Change(row.path, value, text)
@@ -250,9 +274,9 @@ def case_no_worse(case: Case, worst: float, objective: ObjectiveName) -> Case:
         own: float | None = limits[row.field]
         pick = max if row.sense == ">=" else min
         kept: dict[str, Any] = {row.field: value if own is None else pick(own, value)}
-        limits = limits.with_values(**kept)
+        limits = limits.replace_values(**kept)
     least = replace(case, limits=limits, job=job, objective=objective, indifference=0.0)
-    return least.billed_as(case)
+    return least.share_bills_of(case)
 
 
 def operation_of(case: Case, plan: Plan) -> Run | None:
@@ -277,7 +301,7 @@ def proof_of(case: Case, run: Run, bound: float) -> Certificate:
     """Certificate of an operation under a bound, a score."""
     value = measure(case, case.objective)(run)
     bound = (max if case.maximise else min)(bound, value)
-    apart = share(case, value, bound)
+    apart = relative_distance(case, value, bound)
     return Certificate("optimal", run, value, bound, apart)
 
 
@@ -421,11 +445,11 @@ def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
     alone = group.scenarios[0].changes if len(points) == 1 else None
     top = checked(base, alone or (*group.shared, *loosest))
     case = resolve(top)
-    supplies = bills.limited(case.limits)
-    allowed = np.tile(bills.allowed(supplies, case.limits), (len(points), 1))
+    supplies = bills.given_supplies(case.limits)
+    allowed = np.tile(bills.supply_limits(supplies, case.limits), (len(points), 1))
     for path, column in zip(paths, points.T, strict=True):
         at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
-        limits = [limit_at(top.problem, path, value) for value in column.tolist()]
+        limits = [limit_after_change(top.problem, path, value) for value in column.tolist()]
         allowed[:, at] = np.array(limits) / supplies[at].scale
     return Prepared(group, top, case, supplies, allowed, options)
 
@@ -450,7 +474,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
     sign = 1.0 if case.maximise else -1.0
     score, best = sign * found.score, sign * found.best
     bound = sign * found.bound if math.isfinite(found.bound) else None
-    gap = None if bound is None else share(case, best, bound)
+    gap = None if bound is None else relative_distance(case, best, bound)
     status: RowStatus = "optimal" if gap is not None and gap <= gap_asked + 1e-9 else "feasible"
     proof = Certificate(
         "optimal" if status == "optimal" else "feasible",
@@ -459,7 +483,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         bound,
         gap,
         best=best,
-        near_optimal_loss=share(case, best, score, -1.0),
+        near_optimal_loss=relative_distance(case, best, score, -1.0),
     )
     value = natural(case.objective, score)
     most = None if bound is None else natural(case.objective, bound)
@@ -494,49 +518,42 @@ def _solve_piece(
     """Results by index; a group in which a scenario cannot be solved is halved."""
     found, left = dict[int, ResultT](), groups(piece)
     while left:
-        group, asked = left.pop(), None
+        group = left.pop()
         try:
             asked = prepare(bases[group.base], group, options)
-            answers = solve(asked)
+            made = view(asked, solve(asked))
         except Exception as error:
             if (half := len(group.scenarios) // 2) > 0:
                 parts = group.scenarios[:half], group.scenarios[half:]
                 left += [group._replace(scenarios=part) for part in parts]
                 continue
-            asked, answers = None, [failed(group.scenarios[0], error)]
-        try:
-            made = view(asked, answers)
-        except Exception as error:
-            made = view(None, [failed(each.scenario, error) for each in answers])
-        found.update(zip((each.scenario.index for each in answers), made, strict=True))
+            made = view(None, [failed(group.scenarios[0], error)])
+        found.update(zip((each.index for each in group.scenarios), made, strict=True))
     return found
 
 
-def solve_variants(
+def solve_many(
     bases: Mapping[str, Inputs],
     scenarios: Sequence[Scenario],
     options: Options,
     view: View[ResultT],
-    found: dict[int, ResultT],
     progress: Progress = ignore,
-) -> None:
-    """Solve scenarios in pieces on all cores.
+) -> Iterator[tuple[int, ResultT]]:
+    """Yield the result of each scenario with its index, as they end, from all cores.
 
     Args:
         bases: problems by the name that scenarios give as their base.
         view: makes the results; it is pickled.
-        found: filled with results by index as they come, so that an interruption keeps them.
     """
     tasks: dict[Hashable, list[Scenario]] = dict(enumerate(pieces(scenarios)))
-    do = partial(_solve_piece, bases, options, view)
+    do, done = partial(_solve_piece, bases, options, view), 0
     for key, made in results(do, tasks.items(), jobs=options.jobs, dask=options.dask):
         if isinstance(made, Lost):
-            lost = [Answer(scenario, "failed", reason=made.reason) for scenario in tasks[key]]
-            places = (scenario.index for scenario in tasks[key])
-            found.update(zip(places, view(None, lost), strict=True))
-        else:
-            found |= made
-        progress(len(found), len(scenarios))
+            lost = [Answer(each, "failed", reason=made.reason) for each in tasks[key]]
+            made = dict(zip((each.index for each in tasks[key]), view(None, lost), strict=True))
+        yield from made.items()
+        done += len(made)
+        progress(done, len(scenarios))
 
 
 def answers(
@@ -546,10 +563,9 @@ def answers(
     progress: Progress = ignore,
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""
-    found: dict[int, Answer] = {}
-    solve_variants({"": inputs}, scenarios, options, _answers_alone, found, progress)
+    found = dict(solve_many({"": inputs}, scenarios, options, _unchanged, progress))
     return [found[scenario.index] for scenario in scenarios]
 
 
-def _answers_alone(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
+def _unchanged(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
     return answers

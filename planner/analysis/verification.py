@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.request import Request
 from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
@@ -23,8 +22,8 @@ from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
+from planner.optimizer import Certificate
 from planner.optimizer.objective import without_dominated, without_idle_bursts
-from planner.optimizer.optimise import Certificate
 from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
@@ -32,6 +31,7 @@ from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.verifier import faults, origin_faults, recheck, unit_faults
+from planner.verifier.basis import Findings
 from planner.version import __version__
 
 _AGAIN = "solve the problem again"
@@ -60,16 +60,18 @@ class PlanFile:
     changes: tuple[str, ...]
 
 
-def read_plan(path: Path, model: object = None) -> Plan:
-    """Read a plan file whose every figure follows from the inputs it carries.
+def problem_name(plan: Plan) -> str:
+    """The file of a plan's problem, or the problem's name."""
+    return plan.provenance.problem_file or plan.problem
 
-    Args:
-        model: a plan in memory instead, which ``path`` stands for.
+
+def read_plan(source: Path | Plan) -> Plan:
+    """Read a plan file whose every figure follows from the inputs it carries.
 
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
-    opened = open_plan(path, model)
+    opened = open_plan(source)
     plan, here = opened.plan, f"planner {__version__}"
     found = faults(opened.inputs, plan) or opened.changes
     if wrong := found or assembly_faults(opened.inputs, plan):
@@ -82,17 +84,17 @@ def read_plan(path: Path, model: object = None) -> Plan:
     return plan
 
 
-def open_plan(path: Path, model: object = None) -> PlanFile:
+def open_plan(source: Path | Plan) -> PlanFile:
     """Open a plan file, or a plan in memory, right or wrong.
 
     Raises:
         InputError: it cannot be read, or lacks parts that checking needs.
     """
-    name = str(path)
-    if isinstance(model, Plan):
-        data = model.model_dump_json().encode()
+    if isinstance(source, Plan):
+        name, data = problem_name(source), source.model_dump_json().encode()
     else:
-        data = contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan")
+        name = str(source)
+        data = contents(source, most_bytes=exports.MOST_PLAN_BYTES, what="plan")
     found = json_of(data, name, _TAKES)
     version = found.get("schema_version") if isinstance(found, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:
@@ -122,38 +124,43 @@ def open_plan(path: Path, model: object = None) -> PlanFile:
 # Checks
 
 
-def run(request: Request, *, solve_again: bool) -> Verification | Audit:
-    """Check a plan file, or audit an edited workbook; checks that could not be made are named.
+def verify(
+    source: Path | Plan, *, solve_again: bool = True, time_limit_s: float | None = None
+) -> Verification | Audit:
+    """Check a plan, or audit an edited workbook; checks that could not be made are named.
 
     Args:
+        source: a plan in memory, or the file of a plan or workbook.
         solve_again: whether to solve for the bound with the other solver.
+        time_limit_s: of each solve.
 
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
-    path, limit_s = request.path, request.solving.time_limit_s
-    if path.suffix.lower() == ".xlsx":
+    if isinstance(source, Path) and source.suffix.lower() == ".xlsx":
         from planner.workbook.audit import audit  # openpyxl takes long to load
 
-        return audit(path, request.options(), solve_again=solve_again)
-    opened = open_plan(path, request.models.get(path))
-    plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
+        return audit(source, Options(time_limit_s=time_limit_s), solve_again=solve_again)
+    opened = open_plan(source)
+    plan, found = opened.plan, recheck(opened.inputs, opened.plan)
+    origin = origin_faults(opened.inputs, plan)
     text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [
-        _check("file", wrong, text, "checksums agree (no signature)"),
-        *_figures(opened, search=solve_again and limit_s is None),
-        _catalogs(opened, path.parent),
+        _check("file", (*origin, *opened.changes), text, "checksums agree (no signature)"),
+        *_figures(opened, found, search=solve_again and time_limit_s is None),
+        _catalogs(opened, source.parent if isinstance(source, Path) else Path()),
     ]
     solver = OTHER.get(plan.provenance.solver, "highs") if solve_again else None
     check, bound = _undone("bound", "not solved again"), None
-    if solver is not None:
-        check, bound = _bound(opened, solver, limit_s)
-    checks.append(check)
+    if solver is not None and (found.all or origin):
+        check = _undone("bound", "not solved again: the plan does not hold as it is")
+    elif solver is not None:
+        check, bound = _bound(opened, solver, time_limit_s)
     return Verification(
         plan=opened.name,
         problem=plan.problem,
-        result="fails" if any(each.result == "fails" for each in checks) else "holds",
-        checks=tuple(checks),
+        result="fails" if any(each.result == "fails" for each in (*checks, check)) else "holds",
+        checks=(*checks, check),
         solver=solver,
         value=plan.objective.best,
         bound=bound,
@@ -170,9 +177,9 @@ def _undone(name: CheckName, text: str) -> Check:
     return Check(name=name, result="not_checked", text=text)
 
 
-def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
+def _figures(opened: PlanFile, found: Findings, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
-    plan, found = opened.plan, recheck(opened.inputs, opened.plan)
+    plan = opened.plan
     wrong = found.disagreements or assembly_faults(opened.inputs, plan)
     if search and not wrong and not found.breaches and is_repeatable(plan):
         wrong = search_faults(opened.inputs, plan)
@@ -228,8 +235,6 @@ def _bound(
     plan, goal, asked = opened.plan, opened.plan.objective, NAMES[solver]
     allowed = (goal.gap_asked if goal.sense == "maximize" else -goal.gap_asked) * (goal.best or 0.0)
     best = goal.bound if plan.status == "feasible" else goal.best and goal.best + allowed
-    if faults(opened.inputs, plan):
-        return _undone("bound", "not solved again: the plan does not hold as it is"), None
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None
     case = _case_of(opened.inputs, plan)
@@ -281,9 +286,13 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 def _case_of(inputs: Inputs, plan: Plan) -> Case:
     """The problem of a plan in numbers, without products that no plan needs, unless it has any."""
-    case = resolve(inputs)
-    few = without_dominated(case)
-    return case if {line.sku for line in plan.lines} & {*few.covered} else few
+
+    def work() -> Case:
+        case = resolve(inputs)
+        few = without_dominated(case)
+        return case if {line.sku for line in plan.lines} & {*few.covered} else few
+
+    return inputs.once(_case_of, plan, work)
 
 
 def _certificate(case: Case, plan: Plan) -> Certificate:

@@ -111,9 +111,9 @@ def add_own_racks(builder: CompanionsBuilder) -> None:
         product = builder.items[offer.id].consumes.racks is not None
         name = f"racks.{offer.id}"
         if product or use.per_rack == 1:
-            builder.sum(name, ((float(use.racks_each), offer.place),))
+            builder.add_sum(name, ((float(use.racks_each), offer.place),))
         else:
-            builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
+            builder.add_ceil(name, ((1.0 / use.per_rack, offer.place),))
         builder.racks.append((1.0, name))
         if not product:
             _furnish(builder, name, offer.it_power_kw * use.per_rack / use.racks_each)
@@ -127,11 +127,11 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         item, needs = builder.items[item_id], tuple(builder.needs[item_id])
         name = f"count.{item_id}"
         if item.consumes.racks is not None:
-            builder.sum(name, needs)
-            racks = builder.sum(f"racks.{item_id}", ((float(item.consumes.racks.value), name),))
+            builder.add_sum(name, needs)
+            racks = builder.add_sum(f"racks.{item_id}", ((float(item.consumes.racks.value), name),))
             builder.racks.append((1.0, racks))
             continue
-        box = figures.box(item, builder.inputs)
+        box = figures.rack_box(item, builder.inputs)
         if space is None or box.rack_units == 0:
             continue
         taken = box.shares(space)
@@ -139,7 +139,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
             fix = "give site.rack_classes.network more height, power or weight"
             message = "does not fit into a rack of class network"
             raise refusal(builder.inputs, item_id, message, fix)
-        shared.append((builder.sum(name, needs), taken))
+        shared.append((builder.add_sum(name, needs), taken))
     if shared and space is not None:
         kinds = tuple((1.0, name) for name, _ in shared)
         shares = tuple(taken for _, taken in shared)
@@ -152,14 +152,14 @@ def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> None:
     """Add the furniture of every rack of a count: the rack itself, and PDUs."""
     rack = builder.inputs.problem.site.rack
     if rack is not None and rack.item is not None:
-        builder.need(rack.item, 1.0, racks, "every rack")
+        builder.require(rack.item, 1.0, racks, "every rack")
     if rack is None or rack.pdu is None:
         return
     feed, redundancy = builder.items[rack.pdu.item].provides.feed, rack.pdu.redundancy
     assert feed is not None
     least = max(1, math.ceil(load_kw / feed.value - ROUNDING))
     each = {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
-    builder.need(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
+    builder.require(rack.pdu.item, float(each), racks, f"{redundancy} in every rack")
     builder.pdus_per_rack[racks] = each
 
 
@@ -170,7 +170,7 @@ def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
     clusters = [family.cluster for family in inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
     kinds = [builder.items[name] for name in names]
-    boxes = [figures.box(item, inputs) for item in kinds if item.consumes.racks is None]
+    boxes = [figures.rack_box(item, inputs) for item in kinds if item.consumes.racks is None]
     densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
     most = space.height_ru * max(densities, default=0.0)
     return most if space.power_kw is None else min(most, space.power_kw)
@@ -179,7 +179,7 @@ def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
 # Extras, clusters, CDUs, software, services.
 
 
-def _per(builder: CompanionsBuilder, per: str) -> list[Term]:
+def _counted_terms(builder: CompanionsBuilder, per: str) -> list[Term]:
     """Terms of a count that extras, licences and services follow; racks and switches so far."""
     offers = builder.offers
     if per == "gpu_system":
@@ -197,12 +197,12 @@ def _add_extras(builder: CompanionsBuilder) -> None:
     for item_id, extra in sorted(builder.inputs.problem.extras.items()):
         name, role = f"extra.{item_id}", "as asked for"
         if extra.per is None:
-            builder.sum(name, (), float(extra.count or 0))
+            builder.add_sum(name, (), float(extra.count or 0))
         else:
-            terms, words = _per(builder, extra.per), extra.per.replace("_", " ")
-            builder.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
+            terms, words = _counted_terms(builder, extra.per), extra.per.replace("_", " ")
+            builder.add_ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
             role = f"one per {words}" if extra.every == 1 else f"one per {extra.every} {words}s"
-        builder.need(item_id, 1.0, name, role)
+        builder.require(item_id, 1.0, name, role)
         builder.extras.append((builder.items[item_id], name))
 
 
@@ -216,14 +216,14 @@ def _add_clusters(builder: CompanionsBuilder) -> None:
             continue
         each = cluster.max_units.value
         # Where a limit is taken away for a question, nothing else ends this.
-        clusters = min(MOST_CLUSTERS, -(-builder.most(units) // each))
+        clusters = min(MOST_CLUSTERS, -(-builder.upper_bound(units) // each))
         parts = tuple(part.quantity for part in cluster.parts)
         sizes = _cluster_sizes(each, parts, clusters, cluster.alone.value if cluster.alone else 0)
         name = f"cluster.{family.id}"
         outputs = tuple(f"{name}.{part.item}" for part in cluster.parts)
         builder.quantities.append(Steps(name, units, sizes, outputs))
         for part, output in zip(cluster.parts, outputs, strict=True):
-            builder.need(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
+            builder.require(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
             builder.of_clusters.append((builder.items[part.item], output))
 
 
@@ -244,9 +244,9 @@ def _add_cdus(builder: CompanionsBuilder) -> None:
     capacity = builder.items[cooling.cdu].provides.cooling
     assert capacity is not None
     heat = tuple((o.liquid_kw / capacity.value, o.place) for o in builder.placed if o.liquid_kw > 0)
-    name = builder.ceil("cdus", heat, if_any=1 if cooling.redundancy == "N+1" else 0)
+    name = builder.add_ceil("cdus", heat, if_any=1 if cooling.redundancy == "N+1" else 0)
     each = 2.0 if cooling.redundancy == "2N" else 1.0
-    builder.need(cooling.cdu, each, name, f"{cooling.redundancy} for liquid")
+    builder.require(cooling.cdu, each, name, f"{cooling.redundancy} for liquid")
 
 
 def _add_software(builder: CompanionsBuilder) -> None:
@@ -256,11 +256,11 @@ def _add_software(builder: CompanionsBuilder) -> None:
         assert licence is not None
         terms = tuple(
             (factor, offer)
-            for factor, offer in _per(builder, licence.per)
+            for factor, offer in _counted_terms(builder, licence.per)
             if licence.vendors is None or vendor_of[offer] in licence.vendors
         )
-        (builder.ceil if licence.per == "usable_tb" else builder.sum)(name, terms)
-        builder.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
+        (builder.add_ceil if licence.per == "usable_tb" else builder.add_sum)(name, terms)
+        builder.require(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
 
 
 def _add_services(builder: CompanionsBuilder) -> None:
@@ -270,20 +270,20 @@ def _add_services(builder: CompanionsBuilder) -> None:
         assert service is not None
         per, role = service.per, f"per {SERVICE_UNITS[service.per]}"
         if per == "order":
-            builder.sum(name, (), 1.0)
+            builder.add_sum(name, (), 1.0)
             role = "once for the order"
         elif per == "hardware":
             _add_hundreds_of_usd(builder, name, companions)
         elif per == "liquid_kw":
             heat = ((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
-            builder.ceil(name, tuple(heat))
+            builder.add_ceil(name, tuple(heat))
             role = "per kW of heat to liquid"
         elif per in ("gpu_system", "gpu", "storage_unit", "rack"):
-            builder.sum(name, tuple(_per(builder, per)))
+            builder.add_sum(name, tuple(_counted_terms(builder, per)))
         else:
             kinds = [each for each in companions if builder.items[each].category == per]
-            builder.sum(name, tuple(term for each in kinds for term in builder.needs[each]))
-        builder.need(item_id, 1.0, name, role)
+            builder.add_sum(name, tuple(term for each in kinds for term in builder.needs[each]))
+        builder.require(item_id, 1.0, name, role)
 
 
 def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str, companions: list[str]) -> None:
@@ -302,7 +302,7 @@ def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str, companions: list
             builder.quantities.append(count)
         terms.append((net_usd / 100, place))
         owned_usd += net_usd * installed
-    builder.ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
+    builder.add_ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
 
 
 def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
@@ -330,7 +330,7 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
                 share = problem.spare_share(bundle.id, bundle.category)
             if share:
                 terms = ((share * part.quantity, offer.id),)
-                count = builder.ceil(f"spare.{offer.id}.{part.id}", terms)
+                count = builder.add_ceil(f"spare.{offer.id}.{part.id}", terms)
                 counted[part.id].append(((1.0, count), f"cold spares of {bundle.model}"))
     for part_id, spares in sorted(counted.items()):
         billed = replace(_part(builder.inputs, builder.items[part_id]), spare_share=0.0)
@@ -355,7 +355,7 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         message = f"is from {item.vendor}, which policy forbids"
         raise refusal(inputs, item.id, message, "name another item")
     for row in (*([IT_POWER] if needs_power(problem) else []), *least_stated(problem)):
-        if figures.stated(item, inputs, row) is None:
+        if figures.catalog_figure(item, inputs, row) is None:
             fix = f"give {' and '.join(row.asked)} in a catalog of your own"
             raise refusal(inputs, item.id, f"does not state its {row.figure.label}", fix)
 

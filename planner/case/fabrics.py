@@ -51,7 +51,7 @@ Term = tuple[float, str]
 class CompanionsBuilder:
     """Quantities in working order, and the items that they need.
 
-    ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
+    ``offers`` can be in the cluster; ``placed`` are in racks and cooled.
     ``switches``: those with a counted console; ``extras``, ``of_clusters``: items with the name of
     their count.
     """
@@ -73,23 +73,23 @@ class CompanionsBuilder:
         self.extras: list[tuple[Item, str]] = []
         self.of_clusters: list[tuple[Item, str]] = []
 
-    def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
+    def add_sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
         """Add a count that is a sum, and return its name."""
         self.quantities.append(Sum(name, terms, constant))
         return name
 
-    def ceil(self, name: str, terms: Terms, constant: float = 0.0, if_any: int = 0) -> str:
+    def add_ceil(self, name: str, terms: Terms, constant: float = 0.0, if_any: int = 0) -> str:
         """Add a count that is rounded up, and return its name."""
         self.quantities.append(Ceil(name, terms, constant, if_any))
         return name
 
-    def most(self, terms: Terms) -> int:
+    def upper_bound(self, terms: Terms) -> int:
         """Upper bound of a sum of terms; larger fabrics are not derived."""
         self.bounds.add(self.quantities[self.bounded :])
         self.bounded = len(self.quantities)
         return int(self.bounds.most(terms)) + 1
 
-    def need(self, item_id: str, factor: float, name: str, role: str) -> None:
+    def require(self, item_id: str, factor: float, name: str, role: str) -> None:
         """Require ``factor`` units of an item for each of a count."""
         self.needs[item_id].append((factor, name))
         self.roles[item_id].append(role)
@@ -98,7 +98,9 @@ class CompanionsBuilder:
 # Ports of items and of switches.
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
+def find_port_group(
+    switch: Switch, speed_gbit_per_s: float, form: str | None = None
+) -> PortGroup | None:
     """The slowest port group that takes a port, None for none.
 
     Of a switch with links for the form of a port only the groups that have one are tried.
@@ -140,7 +142,7 @@ def compute_port(item: Item, planes: int) -> Port | None:
     )
 
 
-def speaks(switch: Switch, port: Port) -> bool:
+def is_compatible(switch: Switch, port: Port) -> bool:
     """True if a switch has the protocol of a port; a port without one takes any."""
     return port.protocol in (None, switch.protocol)
 
@@ -164,7 +166,9 @@ def _groups(port: Port, inputs: Inputs) -> list[tuple[str, PortGroup]]:
     for name in fabric.switches if fabric is not None else ():
         switch = inputs.by_id[name].switch
         assert switch is not None
-        group = group_for(switch, port.speed_gbit_per_s) if speaks(switch, port) else None
+        group = (
+            find_port_group(switch, port.speed_gbit_per_s) if is_compatible(switch, port) else None
+        )
         if group is not None:
             taking.append((name, group))
     return taking
@@ -213,10 +217,10 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
             continue
         switch = inputs.by_id[fabric.switch]
         assert switch.switch is not None
-        if not speaks(switch.switch, port):
+        if not is_compatible(switch.switch, port):
             kind = name.replace("_", "-")
             return f"{switch.id}, which its {kind} ports go to, has no {port.protocol} ports"
-        if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
+        if find_port_group(switch.switch, port.speed_gbit_per_s, port.form) is None:
             form = f" {port.form}" if port.form else ""
             return f"no port of {switch.id} takes one of {port.speed_gbit_per_s:g} Gb/s{form}"
     return None
@@ -232,10 +236,10 @@ def _need_cables(
     if link is NO_LINK:
         return
     if link.links == 1:
-        builder.sum(name, links)
+        builder.add_sum(name, links)
     else:
-        builder.ceil(name, tuple((factor / link.links, key) for factor, key in links))
-    builder.need(link.cable, 1.0, name, WORDS[network])
+        builder.add_ceil(name, tuple((factor / link.links, key) for factor, key in links))
+    builder.require(link.cable, 1.0, name, WORDS[network])
 
 
 def _need_ends(
@@ -243,7 +247,7 @@ def _need_ends(
 ) -> None:
     """Require the transceivers of ``links`` links at each of a count."""
     if end is not None:
-        builder.need(end.item, float(-(-links // end.links)), name, WORDS[network])
+        builder.require(end.item, float(-(-links // end.links)), name, WORDS[network])
 
 
 @lru_cache(maxsize=16_384)
@@ -275,7 +279,7 @@ def _add_tree(builder: CompanionsBuilder, fabric: Fabric, link: Link) -> None:
     switches, _, leaf_spine, spine_core, ends = outputs = tuple(f"{prefix}.{o}" for o in OUTPUTS)
     builder.quantities.append(Steps(prefix, fabric.amount, sizes, outputs))
     builder.fabrics.append(fabric)
-    builder.need(fabric.switch, 1.0, switches, WORDS[network])
+    builder.require(fabric.switch, 1.0, switches, WORDS[network])
     if network in ("compute", "storage"):
         builder.switches.append((1.0, switches))
     if fitted:
@@ -283,7 +287,7 @@ def _add_tree(builder: CompanionsBuilder, fabric: Fabric, link: Link) -> None:
     _need_cables(builder, network, f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
     _need_cables(builder, network, f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if end is not None:
-        builder.need(end.item, 1.0, ends, WORDS[network])
+        builder.require(end.item, 1.0, ends, WORDS[network])
 
 
 def add_compute(builder: CompanionsBuilder, asked: ComputeFabric) -> None:
@@ -322,11 +326,11 @@ def _add_compute(
         rail_group=key.rail_group,
     )
     prefix, ports = f"compute{number}", design.planes * design.ports_per_system
-    amount: Terms = tuple((1.0, system.wired(number)) for system in serves)
+    amount: Terms = tuple((1.0, system.fabric_count(number)) for system in serves)
     links = tuple((float(ports), name) for _, name in amount)
     if manager.ports:
         links = (*links, (float(manager.ports), f"{prefix}.any"))
-    most = builder.most(amount)
+    most = builder.upper_bound(amount)
     sizes = compute_sizes(design, most)
     fabric = Fabric(
         network="compute",
@@ -347,7 +351,7 @@ def _add_compute(
     _add_tree(builder, fabric, link)
     if manager.transceiver is not None:
         role = WORDS["compute"]
-        builder.need(manager.transceiver, float(manager.ports), f"{prefix}.any", role)
+        builder.require(manager.transceiver, float(manager.ports), f"{prefix}.any", role)
     for system, (_, name) in zip(serves, amount, strict=True):
         port = compute_port(builder.items[system.id], design.planes)
         own = port.transceiver if port is not None else None
@@ -377,7 +381,7 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: Ethern
         return
     parts, ratio = panel // base.count, asked.oversubscription
     amount = tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached)
-    most = builder.most(amount)
+    most = builder.upper_bound(amount)
     sizes = port_sizes(PortDesign(base.count, parts, ratio, asked.min_switches), most)
     fabric = Fabric(
         network=network,
@@ -408,8 +412,8 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: Ethern
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
-            name = builder.ceil(f"{network}.ends_{kind}", ends)
-            builder.need(link.switch_end.item, 1.0, name, WORDS[network])
+            name = builder.add_ceil(f"{network}.ends_{kind}", ends)
+            builder.require(link.switch_end.item, 1.0, name, WORDS[network])
 
 
 def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) -> list[_Attached]:
@@ -422,7 +426,7 @@ def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) 
     attached = []
     for name, port in ports:
         if port is not None:
-            group = group_for(switch, port.speed_gbit_per_s, port.form)
+            group = find_port_group(switch, port.speed_gbit_per_s, port.form)
             assert group is not None  # `no_port_group` refuses ports that are too fast
             made = group.made_for(port.form)
             form = made.form if made else ""
@@ -432,7 +436,7 @@ def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) 
         managing = builder.items[oob.switch].switch  # management switches by their fastest ports
         assert managing is not None
         fastest = base_group(managing)
-        group = group_for(switch, fastest.speed_gbit_per_s)
+        group = find_port_group(switch, fastest.speed_gbit_per_s)
         assert group is not None
         end = fastest.link.switch_end if fastest.link is not None else None
         attached.append(_Attached("out_of_band.switches", oob.uplinks, group, end))
@@ -451,8 +455,10 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     terms = (*terms, *builder.switches, *pdus)
     radix = slowest_group(item.switch).count
     usable = radix - network.reserve_ports
-    switches = builder.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
-    builder.need(item.id, 1.0, switches, WORDS["out_of_band"])
+    switches = builder.add_ceil(
+        "out_of_band.switches", tuple((f / usable, key) for f, key in terms)
+    )
+    builder.require(item.id, 1.0, switches, WORDS["out_of_band"])
     builder.fabrics.append(
         Fabric(
             network="out_of_band",
@@ -487,5 +493,5 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
     ]
     if each := builder.pdus_per_rack.get(SHARED_RACKS):
         reserved.append((float(each), SHARED_RACKS))
-    cables = builder.sum("out_of_band.cables", (*counted.amount, *reserved))
-    builder.need(link.cable, 1.0, cables, WORDS["out_of_band"])
+    cables = builder.add_sum("out_of_band.cables", (*counted.amount, *reserved))
+    builder.require(link.cable, 1.0, cables, WORDS["out_of_band"])

@@ -44,18 +44,18 @@ Majorant = tuple[dict[str, float], float]
 _at_path = cache(attrgetter)
 
 
-def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
+def bundle_parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
     """The item itself, or its components with their quantities."""
     if not item.components:
         return [(item, 1)]
     return [(inputs.by_id[part.id], part.quantity) for part in item.components]
 
 
-def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
+def catalog_figure(item: Item, inputs: Inputs, row: Stated) -> float | None:
     """A catalog figure of one unit, over its parts; None where any part's is not known."""
     if item.category in row.none_of:
         return 0.0
-    known = [(_product(part, row), quantity) for part, quantity in parts(item, inputs)]
+    known = [(_product(part, row), quantity) for part, quantity in bundle_parts(item, inputs)]
     figures = [each * quantity for each, quantity in known if each is not None]
     return sum(figures) if len(figures) == len(known) else None
 
@@ -75,7 +75,7 @@ def _product(part: Item, row: Stated) -> float | None:
 @once_for_each
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Maximum draw of one unit, kW; None where any part's is not known."""
-    return stated(item, inputs, IT_POWER)
+    return catalog_figure(item, inputs, IT_POWER)
 
 
 @once_for_each
@@ -83,7 +83,7 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Typical draw of one unit, kW; of parts without one their maximum."""
     if it_power_kw(item, inputs) is None:
         return None
-    drawing = [each for each in parts(item, inputs) if each[0].category not in DRAWLESS]
+    drawing = [each for each in bundle_parts(item, inputs) if each[0].category not in DRAWLESS]
     figures = [(p.consumes.typical_power or p.consumes.it_power, n) for p, n in drawing]
     return sum((figure.value * n for figure, n in figures if figure is not None), 0.0)
 
@@ -91,7 +91,7 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
 @once_for_each
 def liquid_kw(item: Item, inputs: Inputs) -> float:
     """Heat of one unit to liquid, kW; 0 where the draw is not known."""
-    return stated(item, inputs, HEAT_TO_LIQUID) or 0.0
+    return catalog_figure(item, inputs, HEAT_TO_LIQUID) or 0.0
 
 
 def meter_kw(item: Item, inputs: Inputs, charged_kw: float | None = None) -> float:
@@ -122,10 +122,10 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
 @once_for_each
 def rack_units(item: Item, inputs: Inputs) -> float | None:
     """Height of one unit, RU; None where any part's is not known."""
-    return stated(item, inputs, STATED["rack_units"])
+    return catalog_figure(item, inputs, STATED["rack_units"])
 
 
-def class_of(item: Item) -> RackClassName:
+def rack_class(item: Item) -> RackClassName:
     """Rack class of an item."""
     return RACK_CLASSES.get(item.category, "network")
 
@@ -143,15 +143,15 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     )
 
 
-def box(item: Item, inputs: Inputs) -> Box:
+def rack_box(item: Item, inputs: Inputs) -> Box:
     """A device in a rack, with its draw there."""
     height, draw_kw = rack_units(item, inputs) or 0.0, rack_power_kw(item, inputs)
-    return Box(item.id, height, draw_kw, stated(item, inputs, STATED["weight_kg"]))
+    return Box(item.id, height, draw_kw, catalog_figure(item, inputs, STATED["weight_kg"]))
 
 
 def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     """Racks of an item; None without rack data, or where it does not fit."""
-    site, space = inputs.problem.site, rack_space(inputs.problem, class_of(item))
+    site, space = inputs.problem.site, rack_space(inputs.problem, rack_class(item))
     if item.consumes.racks is not None:
         racks, draw = item.consumes.racks.value, it_power_kw(item, inputs)
         limit = site.rack.whole_rack_limit_kw if site.rack is not None else None
@@ -162,7 +162,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     unknown_draw = space.power_kw is not None and it_power_kw(item, inputs) is None
     if unknown_draw or rack_units(item, inputs) is None:
         return None
-    return pack([(box(part, inputs), n) for part, n in parts(item, inputs)], space)
+    return pack([(rack_box(part, inputs), n) for part, n in bundle_parts(item, inputs)], space)
 
 
 def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
@@ -185,7 +185,7 @@ def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
     storage, raw_tb = inputs.problem.storage, dict[str, float]()
     if storage.endurance != "derived" or item.provides.endurance is not None:
         return []
-    for part, quantity in parts(item, inputs):
+    for part, quantity in bundle_parts(item, inputs):
         for media in part.media:
             raw_tb[media.type] = raw_tb.get(media.type, 0.0) + quantity * media.raw_tb
     return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(storage.dwpd).model_fields]
@@ -260,7 +260,7 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
         meter_kw=meter_kw(item, inputs),
         energy_kw=meter_kw(item, inputs, charged_kw),
         liquid_kw=liquid_kw(item, inputs),
-        stated={name: stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
+        stated={name: catalog_figure(item, inputs, row) or 0.0 for name, row in STATED.items()},
         # A bundle's spares are of its components: see companions.
         spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),
         pack=price.pack if price else 1,
@@ -303,7 +303,7 @@ class Part(NamedTuple):
     each: Callable[[BillItem, Rates], float | None]
     bought: bool = False
 
-    def adds(self, item: BillItem, rates: Rates) -> float:
+    def addend(self, item: BillItem, rates: Rates) -> float:
         """Addend of a unit; 0 where unknown, and for stored units of a sum over those in place."""
         stored = isinstance(item, Companion) and item.stored
         return (self.each(item, rates) or 0.0) if self.bought or not stored else 0.0
@@ -311,7 +311,7 @@ class Part(NamedTuple):
 
 def _over_term(part: Part) -> Part:
     """A yearly amount over the term, discounted."""
-    return Part(lambda item, rates: part.adds(item, rates) * rates.discounted_years, part.bought)
+    return Part(lambda item, rates: part.addend(item, rates) * rates.discounted_years, part.bought)
 
 
 def _stated_part(name: str) -> Part:
@@ -362,18 +362,18 @@ def weights(
         return [(factor, units[name]) for factor, name in case.companions.racks]
     parts, rates = SUMS[figure], case.rates
     items = case.bill_items() if items is None else items
-    # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
+    # Counts are read where a unit adds 0, too: the rows of a model do not depend on a 0.
     counted = [
-        (part.adds(item, rates), purchased[item.id] if part.bought else units[item.place])
+        (part.addend(item, rates), purchased[item.id] if part.bought else units[item.place])
         for part in parts
         for item in items
         if part.each(item, rates) is not None
     ]
     for system, way in case.capped.values():
-        capped = system.provisioned_for(way)
+        capped = system.at_set_point(way)
         for part in (each for each in parts if not each.bought):
-            less = part.adds(capped, rates) - part.adds(system, rates)
-            counted.append((less, units[way.standing]))
+            less = part.addend(capped, rates) - part.addend(system, rates)
+            counted.append((less, units[way.count_name]))
     return [(each, count) for each, count in counted if each != 0.0]
 
 
@@ -386,38 +386,36 @@ GENEROUS = 4.0
 """Multiple of a demand that an item which no limit holds back may cover alone."""
 
 
-def cap(case: Case, offer: Offer) -> int:
+def max_units(case: Case, offer: Offer) -> int:
     """The most units of an offer that any plan can hold, idle ones included."""
     bounds = [math.inf if offer.high is None else float(offer.high)]
     limits, use = case.limits, offer.rack_use
     if limits["racks"] is not None and use is not None:
         bounds.append(limits["racks"] // use.racks_each * use.per_rack)
-    lowest = at_least(offer)
+    lowest = at_lowest_set_point(offer)
     for figure, parts in SUMS.items():
         if (limit := limits.get(figure)) is not None:
-            each = sum(part.adds(lowest, case.rates) for part in parts)
-            # What is owned adds nothing to a sum over units bought.
+            each = sum(part.addend(lowest, case.rates) for part in parts)
+            # Owned units add nothing to a sum over units bought.
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds += [owned + limit / each] if each > 0 else []
-    if isinstance(offer, Storage) and offer.table:
-        bounds.append(offer.table[-1].units)
     least = min(bounds)
     if math.isinf(least):
-        return unlimited(case, offer)
+        return units_without_limit(case, offer)
     return math.floor(least * (1 + ROUNDING) + ROUNDING)
 
 
-def at_least(offer: Offer) -> Offer:
+def at_lowest_set_point(offer: Offer) -> Offer:
     """An offer at its lowest power set point."""
     if not isinstance(offer, System):
         return offer
     least = min(offer.ways, key=lambda way: way.power_share)
-    return offer.provisioned_for(least) if least.power_share < 1.0 else offer
+    return offer.at_set_point(least) if least.power_share < 1.0 else offer
 
 
-def cap_in_use(case: Case, system: System) -> int:
+def max_units_in_use(case: Case, system: System) -> int:
     """The most systems that any plan needs for the job: those in use and spares."""
-    most = cap(case, system)
+    most = max_units(case, system)
     if case.job.gpus_max is None:
         return most
     fewest = [(way, way.systems_for(case.job.gpus_max)) for way in system.ways]
@@ -425,7 +423,7 @@ def cap_in_use(case: Case, system: System) -> int:
     return min(most, max(needed, system.low, system.min_units))
 
 
-def unlimited(case: Case, offer: Offer) -> int:
+def units_without_limit(case: Case, offer: Offer) -> int:
     """Units of an offer that no limit holds back.
 
     Several times the largest demand on this item alone. A plan that reaches it is a sign that
@@ -467,7 +465,7 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
     return [need / each for need, each in demands if each > 0]
 
 
-def sizes_fall(case: Case) -> bool:
+def has_falling_sizes(case: Case) -> bool:
     """True if a larger size of some fabric has less of something than a smaller one."""
     return any(
         after < before
@@ -492,7 +490,7 @@ class Bounds:
     @classmethod
     def of_case(cls, case: Case, tops: dict[str, int]) -> Bounds:
         """The bounds of a case whose offers have at most ``tops`` units."""
-        limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
+        limits, offers = case.limits, [at_lowest_set_point(offer) for offer in case.offers()]
         price = {o.id: 0.0 if o.installed else o.unit_net_usd or 0.0 for o in offers}
         uses = ((o.id, o.rack_use) for o in offers)
         racks = {name: use.racks_each / use.per_rack if use else 0.0 for name, use in uses}
@@ -502,7 +500,11 @@ class Bounds:
             (limits["capex_usd"], price),
             (limits["racks"], racks),
         )
-        joined = [(each.id, each.wired(fabric)) for each in case.rewired for fabric in each.fabrics]
+        joined = [
+            (each.id, each.fabric_count(fabric))
+            for each in case.multi_fabric_systems
+            for fabric in each.fabrics
+        ]
         return cls(
             tops,
             [(float(limit), use) for limit, use in each if limit is not None],

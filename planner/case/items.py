@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -98,7 +97,7 @@ class System(Offer):
     fabrics: tuple[int, ...] = ()
     designs: tuple[str, ...] = ()
 
-    def wired(self, fabric: int) -> str:
+    def fabric_count(self, fabric: int) -> str:
         """Name of the count of its systems that a compute fabric joins."""
         return f"on.{self.id}.compute{fabric}" if len(self.fabrics) > 1 else self.id
 
@@ -106,7 +105,7 @@ class System(Offer):
         """The way among those chosen by id, else the first."""
         return next((way for way in self.ways if way.id in chosen), self.ways[0])
 
-    def provisioned_for(self, way: Way) -> System:
+    def at_set_point(self, way: Way) -> System:
         """The system as provisioned at the set point of a way."""
         share = way.power_share
         return replace(
@@ -122,17 +121,9 @@ class System(Offer):
         )
 
 
-class SizeRow(NamedTuple):
-    """A row of a table of bandwidth by units; between neighbouring rows it is straight."""
-
-    units: int
-    read_gb_per_s: float
-    write_gb_per_s: float
-
-
 @dataclass(frozen=True)
 class Storage(Offer):
-    """A storage item; nameplate bandwidth of a unit, or by a ``table``.
+    """A storage item; nameplate bandwidth of a unit.
 
     A unit takes ``burst_nameplate_gb_per_s`` until ``buffer_gb`` is full, and empties it at the
     sustained rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
@@ -144,7 +135,6 @@ class Storage(Offer):
     usable_tb: float = 0.0
     endurance_tb_per_day: float | None = 0.0
     units_lost: float = 0.0
-    table: tuple[SizeRow, ...] = ()
     bulk_tb: float = 0.0
     bulk_nameplate_read_gb_per_s: float = 0.0
     burst_nameplate_gb_per_s: float = 0.0
@@ -164,15 +154,3 @@ class FamilyOffer(NamedTuple):
     read_factor: float
     max_units: int | None
     forced: bool
-
-
-def nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """The (read, write) nameplate bandwidth of a number of units, GB/s; 0 outside a table."""
-    if not item.table:
-        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
-    for low, high in itertools.pairwise((item.table[0], *item.table)):
-        if low.units <= units <= high.units:
-            part = (units - low.units) / max(1, high.units - low.units)
-            read, write = (a + part * (b - a) for a, b in zip(low[1:], high[1:], strict=True))
-            return read, write
-    return 0.0, 0.0

@@ -10,8 +10,8 @@ from planner.sizing import goodput
 from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.goodput import (
     longest_swap_per_mtti,
-    most_spares,
     repair_load,
+    spares_needed,
     waiting_odds,
 )
 from planner.sizing.throughput import ScaleLaw
@@ -45,7 +45,7 @@ class SpareUnit(NamedTuple):
     in_rack: bool
 
     @property
-    def in_each_rack(self) -> int:
+    def spares_per_rack(self) -> int:
         """Spares in each system in use, where racks hold them."""
         return self.per_system - math.ceil(self.usable_gpus / self.gpus) if self.in_rack else 0
 
@@ -77,25 +77,25 @@ class Repair(NamedTuple):
         """Units out on average if the job never waited."""
         return repair_load(failures_per_gpu_day, gpus, self.hardware_share * self.repair_s)
 
-    def standing_by(self, unit: SpareUnit, systems: int, gpus: int) -> int:
+    def count_spares(self, unit: SpareUnit, systems: int, gpus: int) -> int:
         """Spares of a number of systems in the cluster; negative if fewer than stated."""
         if unit.in_rack:
-            return unit.in_each_rack * math.ceil(gpus / unit.usable_gpus)
+            return unit.spares_per_rack * math.ceil(gpus / unit.usable_gpus)
         free = systems * unit.per_system - unit.in_use(gpus)
         if self.spares is None:
             return free
         return self.spares if free >= self.spares else free - self.spares
 
-    def rack_odds(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
+    def waiting_odds_in_rack(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
         """Time waited over the time not waited, per GPU in use, spares in each rack."""
         each = self.load(failures_per_gpu_day, unit.usable_gpus)
-        return waiting_odds(unit.in_each_rack, each) / unit.usable_gpus
+        return waiting_odds(unit.spares_per_rack, each) / unit.usable_gpus
 
-    def most_useful(self, failures_per_gpu_day: float, gpus: float) -> int:
+    def useful_spares(self, failures_per_gpu_day: float, gpus: float) -> int:
         """Spares beyond which availability gains nothing."""
         if self.spares is not None:
             return self.spares
-        return most_spares(self.load(failures_per_gpu_day, gpus), NEVER_WAITS)
+        return spares_needed(self.load(failures_per_gpu_day, gpus), NEVER_WAITS)
 
     def shortest_mtti_s(self) -> float:
         """MTTI from which on swaps are short enough for the optimum to be proven, s."""
@@ -145,7 +145,7 @@ class Way:
     choice: str = ""
 
     @property
-    def standing(self) -> str:
+    def count_name(self) -> str:
         """Name of the count of systems provisioned at this set point."""
         return f"at.{self.id}"
 
@@ -217,7 +217,6 @@ class Job:
     restart_s: float
     gpus_min: int
     gpus_max: int | None
-    hot_spares: int
     whole_replicas: bool
     max_types: int
     ingest_per_gpu_gb_per_s: float
@@ -241,9 +240,9 @@ class Job:
     def spare_systems(self, way: Way, systems: int) -> int:
         """The most systems beside those in use that any plan gains from."""
         if self.repair is None or way.spare_unit.in_rack:
-            return self.hot_spares if systems else 0
+            return 0
         gpus = systems * way.usable_gpus
-        most = self.repair.most_useful(way.failures_per_gpu_day, gpus)
+        most = self.repair.useful_spares(way.failures_per_gpu_day, gpus)
         return ceil(most / way.spare_unit.per_system)
 
     def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:

@@ -138,7 +138,7 @@ class Packed:
 Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
-def vanishes(quantity: Quantity) -> bool:
+def follows_from_terms(quantity: Quantity) -> bool:
     """True if a quantity is 0 wherever all of its terms are."""
     if isinstance(quantity, (Ceil, Sum)):
         return quantity.constant == 0
@@ -205,7 +205,7 @@ class Companions:
     fabrics: tuple[Fabric, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def renamed(self, names: Mapping[str, str | None]) -> Companions:
+    def rename_counts(self, names: Mapping[str, str | None]) -> Companions:
         """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
@@ -219,7 +219,7 @@ class Companions:
         quantities: list[Quantity] = []
         for quantity in self.quantities:
             terms = left(quantity.terms)
-            if not terms and quantity.terms and vanishes(quantity):
+            if not terms and quantity.terms and follows_from_terms(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
             elif isinstance(quantity, Packed):
                 shares = beside(quantity.terms, quantity.shares)
@@ -262,7 +262,7 @@ class Limits(dict[str, float | None]):
     Nothing is changed in place.
     """
 
-    def with_values(self, **changed: float | None) -> Limits:
+    def replace_values(self, **changed: float | None) -> Limits:
         """The limits with some of them changed; KeyError where there is no such limit."""
         if unknown := changed.keys() - self.keys():
             raise KeyError(*unknown)
@@ -316,14 +316,14 @@ class Policy:
 class Case:
     """A problem ready to be optimised. Items and families are sorted by id.
 
-    ``standing``: owned units that stay in place and cannot be used. Of each item in ``must_use``
+    ``unusable``: owned units that stay in place and cannot be used. Of each item in ``must_use``
     the plan has at least one unit, of a GPU system one in use. ``covered``: products left out
     because another is as good in everything.
     """
 
     systems: tuple[System, ...]
     storage: tuple[Storage, ...]
-    standing: tuple[Offer, ...]
+    unusable: tuple[Offer, ...]
     families: tuple[FamilyOffer, ...]
     job: Job
     limits: Limits
@@ -383,7 +383,7 @@ class Case:
 
     def offers(self) -> tuple[Offer, ...]:
         """Everything that may be bought, and owned units that are idle."""
-        return (*self.systems, *self.storage, *self.standing)
+        return (*self.systems, *self.storage, *self.unusable)
 
     def bill_items(self) -> tuple[BillItem, ...]:
         """Everything that can be in the bill: offers, then their companions."""
@@ -391,10 +391,10 @@ class Case:
 
     @cached_property
     def billed(self) -> Case:
-        """The case with the same bills: itself, unless `billed_as` names another."""
+        """The case with the same bills: itself, unless `share_bills_of` names another."""
         return self
 
-    def billed_as(self, other: Case) -> Case:
+    def share_bills_of(self, other: Case) -> Case:
         """This case, marked as having for any purchase the bill of another."""
         self.__dict__["billed"] = other.billed
         return self
@@ -446,11 +446,11 @@ class Case:
         }
 
     @cached_property
-    def rewired(self) -> tuple[System, ...]:
+    def multi_fabric_systems(self) -> tuple[System, ...]:
         """The GPU systems that may join more than one compute fabric."""
         return tuple(system for system in self.systems if len(system.fabrics) > 1)
 
-    def companions_in(self, ways: Collection[str]) -> Companions:
+    def companions_for(self, ways: Collection[str]) -> Companions:
         """Companions where the job runs in some ways: of the fabrics built then, by units alone.
 
         A type joins the compute fabric of its own way; else one of the job's design where it may
@@ -463,10 +463,10 @@ class Case:
             if way.id in ways and way.fabric is not None
         ]
         names: dict[str, str | None] = {}
-        for system in self.rewired:
+        for system in self.multi_fabric_systems:
             own = [design for owner, design in chosen if owner is system]
             others = [design for _, design in chosen if design in system.designs]
             joined = system.designs.index((*own, *others, *system.designs)[0])
             for number, fabric in enumerate(system.fabrics):
-                names[system.wired(fabric)] = system.id if number == joined else None
-        return self.companions.renamed(names) if names else self.companions
+                names[system.fabric_count(fabric)] = system.id if number == joined else None
+        return self.companions.rename_counts(names) if names else self.companions

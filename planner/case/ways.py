@@ -67,7 +67,7 @@ class Choice(NamedTuple):
         factor = 1.0 if self.option is None else self.option.factor
         return self.point.throughput * factor
 
-    def id_of(self, item: Item, job: Job) -> str:
+    def way_id(self, item: Item, job: Job) -> str:
         """Id of the way: the item's, with each choice that is open."""
         parts = [item.id]
         if self.point is not FULL:
@@ -82,18 +82,19 @@ class Choice(NamedTuple):
 # Ways of a system.
 
 
-def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
+def list_ways(item: Item, inputs: Inputs) -> tuple[Way, ...]:
     """The ways in which the job may run on a GPU system that can be planned."""
-    job = inputs.problem.job
-    return tuple(
-        _way(item, job, choice, usable)
-        for choice in choices_on(item, inputs)
-        for usable in uses_of(item, job.spread(choice.option))
-    )
+    job, found = inputs.problem.job, list[Way]()
+    for choice in list_choices(item, inputs):
+        each = list_usable_gpus(item, job.spread(choice.option))
+        name = choice.way_id(item, job)
+        ids = [f"{name}__{usable}gpus" for usable in each] if len(each) > 1 else [name]
+        found += [_way(item, job, choice, *pair) for pair in zip(each, ids, strict=True)]
+    return tuple(found)
 
 
-def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
-    name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
+def _way(item: Item, job: Job, choice: Choice, usable: int, way_id: str) -> Way:
+    name, several, job = choice.way_id(item, job), len(job.options) > 1, job.spread(choice.option)
     parallel, local = job.parallelism, item.local
     replica = parallel.replica_gpus if parallel else None
     rate, law = choice.rate_tflops or 0.0, scale_law(job)
@@ -110,7 +111,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
         drives = Drives(local.write.value, local.capacity.value)
     derived = local.host_copy if job.checkpoint.stall_s == "derived" else None
     return Way(
-        id=f"{name}__{usable}gpus" if len(uses_of(item, job)) > 1 else name,
+        id=way_id,
         choice=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
@@ -140,14 +141,14 @@ def scale_law(job: Job) -> ScaleLaw | None:
 
 
 @once_for_each
-def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
+def list_choices(item: Item, inputs: Inputs) -> list[Choice]:
     """The choices of the plan on a GPU system, over all parallelisms that fit."""
     job, rated = inputs.problem.job, needs(inputs.problem, "rate")
     system_kw = it_power_kw(item, inputs)
     choices = []
     for option in job.options or (None,):
         spread = job.spread(option)
-        if no_spread(item, spread) is None:
+        if why_no_spread(item, spread) is None:
             choices += _choices(item, spread, system_kw, rated=rated)
     return choices
 
@@ -157,7 +158,7 @@ def _choices(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> l
     with a known rate alone where ``rated``."""
     choices = []
     for precision in job.training.precisions:
-        row = measured(item, job, precision)
+        row = measured_rate(item, job, precision)
         rate = row.rate_tflops if row is not None else None
         if job.training.model is None:
             rate = peak_tflops(item, precision)
@@ -177,7 +178,7 @@ def why_no_choice(item: Item, inputs: Inputs, job: Job) -> str | None:
     if _choices(item, job, system_kw, rated=rated):
         return None
     names, model = " or ".join(training.precisions), training.model
-    rows = (measured(item, job, each) for each in training.precisions)
+    rows = (measured_rate(item, job, each) for each in training.precisions)
     peaks = (peak_tflops(item, each) for each in training.precisions)
     if rated and all(each is None for each in (peaks if model is None else rows)):
         return f"dense {names} rate" if model is None else f"a measured rate of {model} in {names}"
@@ -193,7 +194,7 @@ def peak_tflops(item: Item, precision: Precision) -> float | None:
     return figure.value if figure else None
 
 
-def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
+def measured_rate(item: Item, job: Job, precision: Precision) -> Achieved | None:
     """The measured rate that counts: with the model on the most GPUs, of equals the slowest.
 
     A type without one has the rate that the job assumes. None where there is neither, or no model
@@ -259,7 +260,7 @@ def usable_gpus(item: Item, job: Job, most: int | None = None) -> int:
     return checkpoint.usable_gpus(gpus, tensor, replica, most)
 
 
-def uses_of(item: Item, job: Job) -> tuple[int, ...]:
+def list_usable_gpus(item: Item, job: Job) -> tuple[int, ...]:
     """GPUs of one system that the job may use, falling.
 
     Where spare trays stay in their racks every usable number is a choice: the rest are its spares.
@@ -298,7 +299,7 @@ def least_replicas(item: Item, job: Job) -> int | None:
     return None if least is None else max(parallel.min_replicas, least)
 
 
-def no_spread(item: Item, job: Job) -> str | None:
+def why_no_spread(item: Item, job: Job) -> str | None:
     """Why a replica in one parallelism does not fit a type, None where it does."""
     need_gb, memory = weights_gb_per_gpu(job), item.gpu.memory
     place = of_job("parallelism", job.name)
@@ -322,8 +323,8 @@ def no_spread(item: Item, job: Job) -> str | None:
     if repair is not None and unit.in_rack and (shrinks or repair.spares != "open"):
         setting = "repair.unit: system" if shrinks else "repair.spares: open"
         return (
-            f"its spare trays are the {unit.in_each_rack} that {place} leaves over in each rack: "
-            f"say {setting} in the job '{job.name}'"
+            f"its spare trays are the {unit.spares_per_rack} that {place} leaves over in each "
+            f"rack: say {setting} in the job '{job.name}'"
         )
     if least_replicas(item, job) is None:
         return (

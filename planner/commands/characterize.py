@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from planner.analysis.request import bandwidth, seconds, stem_of, whole
+from planner import units
 from planner.errors import Finding, InputError, suggest
 from planner.files import contents, remove, write_all
 from planner.library import File, check_files, load
+from planner.report.exports import stem_of
 from planner.results import draw
 from planner.schema.telemetry import Characterization
 from planner.terminal import Progress, ignore
@@ -84,7 +85,7 @@ def characterize(
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     for path in files:
         _refuse_yaml(path)
-    window_s = None if window is None else seconds("--window", window)
+    window_s = None if window is None else units.seconds("--window", window)
     options = ReadOptions(**reading, window_s=window_s)
     rows = None if jobs is None else read_jobs(Path(jobs))
     inputs = None if problem is None else load(Path(problem))
@@ -107,10 +108,10 @@ def characterize(
     elif inputs is not None and record.jobs:
         chosen, count = (
             _job_named(record.jobs, job),
-            None if gpus is None else whole("--gpus", gpus),
+            None if gpus is None else units.whole("--gpus", gpus),
         )
         texts = filter(None, map(str.strip, (nameplate or "").split(",")))
-        rates = [bandwidth("--nameplate", each) for each in texts]
+        rates = [units.quantity("--nameplate", each, units.BANDWIDTH) for each in texts]
         made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
         record = record.model_copy(update={"calibration": made})
     if output is not None:
@@ -149,7 +150,7 @@ def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
 
 
 def _write(record: Characterization, table: CheckpointColumns, folder: Path, trace: Path) -> None:
-    from planner.report.views import telemetry as files
+    from planner.report import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -11,10 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner import shipped
-from planner.analysis.request import one_of
-from planner.case import resolve
-from planner.case.resolve import why_not_wanted
+from planner import shipped, units
+from planner.case import resolve, why_not_wanted
 from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS
@@ -31,7 +29,7 @@ from planner.loader.catalogs import (
 from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
 from planner.removed import COMMANDS
-from planner.report.words import counted, money
+from planner.report.words import count_noun, money
 from planner.schema import Model
 from planner.schema.catalog import Item
 
@@ -66,8 +64,8 @@ def _listed(
     lines = [f"{each.severity}: {each.text()}" for each in findings]
     if not full and len(lines) > _MOST_SHOWN:
         lines[_MOST_SHOWN:] = [f"{len(lines) - _MOST_SHOWN} more with --full"]
-    state = f"{counted(errors, 'error')}," if errors else f"{valid};"
-    lines.append(f"{start}{state} {counted(len(findings) - errors, 'warning')}")
+    state = f"{count_noun(errors, 'error')}," if errors else f"{valid};"
+    lines.append(f"{start}{state} {count_noun(len(findings) - errors, 'warning')}")
     return "\n".join(lines), 2 * bool(errors)
 
 
@@ -190,8 +188,6 @@ def _per_unit(item: Item) -> str:
     provides = item.provides
     if provides.gpus is not None:
         return f"{provides.gpus.value} GPUs"
-    if item.sizes is not None:
-        return f"{item.sizes.rows[0].units} to {item.sizes.rows[-1].units} units by table"
     if provides.read is not None and provides.write is not None:
         return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
     if item.switch is not None:
@@ -273,7 +269,7 @@ def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
         yield Finding("implausible", text, *catalogs.places[id_], id_, fix, "warning")
     fix = "add basis: nameplate, certified or measured (with its benchmark)"
     for item in catalogs.items.values():
-        figures = [item.provides.read, item.provides.write] if item.sizes is None else [item.sizes]
+        figures = item.provides.read, item.provides.write
         silent = any(figure is not None and figure.basis is None for figure in figures)
         if item.category == "storage" and silent:
             message = f"'{item.id}' does not state the basis of its bandwidth"
@@ -304,7 +300,7 @@ def json_schema(name: str) -> str:
         InputError: there is no such kind.
     """
     schemas = _schemas()
-    model = schemas[one_of("--schema", name, list(schemas))]
+    model = schemas[units.one_of("--schema", name, list(schemas))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name in ("problem", "portfolio"):

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from planner import units
-from planner.case.resolve import missing_price_or_figure, why_not_wanted
+from planner.case import missing_price_or_figure, why_not_wanted
 from planner.case.ways import peak_tflops
 from planner.errors import Finding, InputError, suggest
 from planner.files import write_all
@@ -155,7 +155,7 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
     owned = _owned(values.get("own", ""))
     fields = _fields(values) | {"owned": owned}
     everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
-    inputs = from_data(everything, path=target)
+    inputs = from_data(everything, folder=target.parent)
     offers = _offers(inputs, values.get("vendors", ""), owned)
     systems = [item for item in offers if item.category == "gpu_system"]
     # The MFU of types without a published rate, from those with one.

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.analysis.request import seconds, share, whole
+from planner import units
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.library import Settings, as_texts, solve_portfolio
@@ -27,11 +27,15 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
-    from planner.report.words import counted
+    from planner.report.words import count_noun
 
     found = load(problem, tuple(settings), scenario)
-    jobs = counted(len(found.portfolio.jobs), "job")
-    parts = f"{counted(len(found.places), 'site')}, {jobs}, {counted(len(found.periods), 'period')}"
+    jobs = count_noun(len(found.portfolio.jobs), "job")
+    sites, periods = (
+        count_noun(len(each), noun)
+        for each, noun in ((found.places, "site"), (found.periods, "period"))
+    )
+    parts = f"{sites}, {jobs}, {periods}"
     return f"{parts}; {len(found.columns)} ways to place the jobs"
 
 
@@ -138,8 +142,8 @@ def sweep(
         path,
         vary,
         as_texts(settings),
-        gap=None if gap is None else share("--gap", gap),
-        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
+        gap=None if gap is None else units.share("--gap", gap),
+        time_limit_s=None if time_limit is None else units.seconds("--time-limit", time_limit),
         progress=progress,
     )
     rows = [plan.model_dump(mode="json") for plan in plans]
@@ -153,10 +157,13 @@ def simulate(
     """The goodput of each different run of a plan, simulated from failure to failure."""
     from planner.portfolio import analysis
 
-    length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
+    length_s, runs = (
+        units.seconds("--length", length),
+        units.whole("--replications", replications, 2),
+    )
     instance, plan = _opened(path)
     made = analysis.simulate(
-        instance, plan, length_s=length_s, replications=runs, seed=whole("--seed", seed, 0)
+        instance, plan, length_s=length_s, replications=runs, seed=units.whole("--seed", seed, 0)
     )
     found = list(made)
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]

@@ -11,7 +11,6 @@ from typing import Any
 
 from planner import shipped
 from planner.analysis.offers import options_of
-from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
@@ -30,8 +29,9 @@ from planner.quotes.products import (
     yaml_text,
 )
 from planner.report.blocks import Facts, Text
-from planner.report.views.plan import of_limit
-from planner.report.words import clean, duration, listed, significant, years
+from planner.report.exports import stem_of
+from planner.report.plan import limit_text
+from planner.report.words import clean, duration, join_words, significant, years
 from planner.results import created_today
 from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap
@@ -40,7 +40,7 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.terminal import Progress, ignore
-from planner.workbook.tables import write_request
+from planner.workbook import write_request
 
 VALID_DAYS = 60
 """Validity of quotes that a request asks for."""
@@ -302,9 +302,9 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
     each += f" each, to storage about every {duration(job.to_storage_s)}"
     yield "Checkpoints", f"{each}; {waits}"
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
-    limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]
+    limits = [limit_text(limit) for limit in plan.limits if limit.name in of_site]
     if limits:
-        yield "Limits", f"{listed(limits)} for everything together"
+        yield "Limits", f"{join_words(limits)} for everything together"
     if site.rack is not None and site.racks is not None:
         draw = "" if site.rack.power_kw is None else f" and {site.rack.power_kw:,.4g} kW each"
         yield "Racks", f"{site.racks:,} positions of {site.rack.height_ru:g} RU{draw}"

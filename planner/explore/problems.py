@@ -22,9 +22,9 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
-from planner.loader.places import checked
+from planner.loader.checks import checked
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.optimizer.search import Effort
 from planner.plan import assemble
 from planner.portfolio import views
@@ -34,7 +34,7 @@ from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, words
 from planner.report.edition import in_currency
-from planner.report.views.plan import reached, status, used_share
+from planner.report.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.verifier import verify
@@ -233,7 +233,7 @@ def _page(
     **more: Any,
 ) -> dict[str, Any]:
     """The data of the page: tiles beside those of the problem as it is, limit bars, costs."""
-    whole, amounts = sum(sections.values()) or 1.0, words.results(sections.values(), "USD")
+    whole, amounts = sum(sections.values()) or 1.0, words.result_scale(sections.values(), "USD")
     rows = [{"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
             for name, usd in sections.items()]  # fmt: skip
     keys = ("label", "share", "text", "binding")
@@ -247,10 +247,10 @@ def _page(
 
 def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dict[str, Any]:
     """A figure with its difference to the problem as it is."""
-    text, change = words.brief(value, unit), value - before
-    if text == words.brief(before, unit):
+    text, change = words.tile_text(value, unit), value - before
+    if text == words.tile_text(before, unit):
         return {"label": label, "text": text, "change": "", "better": 0}
-    size = words.brief(abs(change), unit).replace(" %", " points")
+    size = words.tile_text(abs(change), unit).replace(" %", " points")
     better = (sense * change > 0) - (sense * change < 0)
     signed = f"{'+' if change > 0 else '−'}{size}"
     return {"label": label, "text": text, "change": signed, "better": better}

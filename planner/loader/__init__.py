@@ -8,48 +8,35 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from planner import shipped
-from planner.currency import Currency
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Document, Inputs
 from planner.loader import documents, prices
 from planner.loader.catalogs import load_catalogs
-from planner.loader.checks import check_problem
-from planner.loader.documents import ModelT
+from planner.loader.checks import check_problem, warnings_of
 from planner.paths import CATALOG, PRICES, DataPath
 from planner.removed import setting_successor
-from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Problem
 
+Settings = tuple[str, ...]
+"""Changes of a problem as ``path=value``, or files of them as ``@FILE``."""
 
-def load(
-    path: Path,
-    *,
-    settings: tuple[str, ...] = (),
-    scenario: str | None = None,
-    text: str | None = None,
-) -> Inputs:
+
+def load(path: Path, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
     """The inputs of a problem file; see `load_with_findings`.
 
     Raises:
         InputError: all findings of the first faulty layer.
     """
-    return _faultless(*load_with_findings(path, settings=settings, scenario=scenario, text=text))
+    return _faultless(*load_with_findings(path, settings=settings, scenario=scenario))
 
 
 def load_with_findings(
-    path: Path,
-    *,
-    settings: tuple[str, ...] = (),
-    scenario: str | None = None,
-    text: str | None = None,
+    path: Path, *, settings: Settings = (), scenario: str | None = None
 ) -> tuple[Inputs, list[Finding]]:
     """The inputs and every finding about how their parts fit together.
 
@@ -57,23 +44,20 @@ def load_with_findings(
         path: the problem file.
         settings: ``path=value`` changes, applied last, in their order.
         scenario: the name of a scenario of the file to apply.
-        text: content of the file, where it is not written yet.
     """
-    document = read_document(path, settings, scenario, text=text)
-    return joined(validated(Problem, document), document, settings, scenario)
+    document = read_document(path, settings, scenario)
+    return joined(documents.validated(Problem, document), document, settings, scenario)
 
 
-def read_document(
-    path: Path, settings: tuple[str, ...], scenario: str | None, *, text: str | None = None
-) -> Document:
+def read_document(path: Path, settings: Settings, scenario: str | None) -> Document:
     """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
-    document = documents.read(path, text=text)
-    apply_scenario(document, scenario)
-    apply_settings(document, settings)
+    document = documents.read(path)
+    _apply_scenario(document, scenario)
+    _apply_settings(document, settings)
     return document
 
 
-def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
+def with_settings(inputs: Inputs, settings: Settings) -> Inputs:
     """Inputs with ``path=value`` changes applied, as loading with them returns.
 
     Raises:
@@ -86,31 +70,29 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
         raise InputError(Finding("set", message, fix="change the dict or file itself"))
     now = inputs.document
     document = replace(now, lines=dict(now.lines), origins=dict(now.origins))
-    apply_settings(document, settings)
-    problem, settings = validated(Problem, document), (*inputs.overrides, *settings)
+    _apply_settings(document, settings)
+    problem, settings = documents.validated(Problem, document), (*inputs.overrides, *settings)
     return _faultless(*joined(problem, document, settings, inputs.scenario))
 
 
 def from_data(
-    text: str,
-    *,
-    path: Path = Path("problem.yaml"),
-    settings: tuple[str, ...] = (),
-    scenario: str | None = None,
+    text: str, *, folder: Path = Path(), settings: Settings = (), scenario: str | None = None
 ) -> Inputs:
-    """The inputs of a problem given as the text of a file at ``path`` that does not exist.
+    """The inputs of a problem given as the text of a file in ``folder`` that does not exist.
 
     Raises:
         InputError: something is wrong with it; findings name no line of that file.
     """
     try:
-        return replace(load(path, settings=settings, scenario=scenario, text=text), document=None)
+        document = replace(documents.parse(text, ""), folder=folder)
+        _apply_scenario(document, scenario)
+        _apply_settings(document, settings)
+        problem = documents.validated(Problem, document)
+        inputs = _faultless(*joined(problem, document, settings, scenario))
     except InputError as error:
-        file = documents.shorten_path(path)
-        raise InputError([
-            replace(each, file=None, line=None) if each.file == file else each
-            for each in error.findings
-        ]) from None  # fmt: skip
+        nowhere = (replace(f, file=None, line=None) if not f.file else f for f in error.findings)
+        raise InputError([*nowhere]) from None
+    return replace(inputs, document=None)
 
 
 def renewed(inputs: Inputs, base: Path) -> Inputs:
@@ -133,19 +115,10 @@ def scenario_names(path: Path) -> tuple[str, ...]:
     return tuple(scenarios) if isinstance(scenarios, dict) else ()
 
 
-def validated(model: type[ModelT], document: Document) -> ModelT:
-    """The document as a model, its amounts at its rates of exchange: those that are right."""
-    rates, data = dict[str, Currency](), document.data.get("exchange")
-    for code, rate in data.items() if isinstance(data, dict) else ():
-        with suppress(ValidationError):
-            rates[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
-    return documents.validated(model, document, rates)
-
-
 def joined(
     problem: Problem,
     document: Document,
-    settings: tuple[str, ...] = (),
+    settings: Settings = (),
     scenario: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
     """A problem with the catalogs and prices it names, and every finding about them."""
@@ -160,8 +133,7 @@ def joined(
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
     findings = check_problem(inputs)
-    warnings = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
-    return replace(inputs, warnings=warnings), findings
+    return replace(inputs, warnings=warnings_of(findings)), findings
 
 
 def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
@@ -221,7 +193,7 @@ class NoPlaceError(FixableError):
     """A path that leads nowhere."""
 
 
-def apply_scenario(document: Document, name: str | None) -> None:
+def _apply_scenario(document: Document, name: str | None) -> None:
     """Lay the named scenario over the document and remove the ``scenarios`` section.
 
     Raises:
@@ -245,7 +217,7 @@ def apply_scenario(document: Document, name: str | None) -> None:
     _lay(document, scenarios[name], document, ("scenarios", name))
 
 
-def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
+def _apply_settings(document: Document, settings: Settings) -> None:
     """Apply ``path=value`` settings of the command line, and files of them, in their order.
 
     Raises:
@@ -253,7 +225,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
     """
     for setting in settings:
         if setting.startswith(_FILE_MARK):
-            source = documents.read(Path(setting.removeprefix(_FILE_MARK)), documents.OVERRIDES)
+            source = documents.read(Path(setting.removeprefix(_FILE_MARK)), "file of overrides")
             document.digest += source.digest
             _lay(document, source.data, source, ())
             continue

@@ -1,4 +1,4 @@
-"""Axes of a sweep: the values that paths take, from ranges, lists and tables of scenarios.
+"""Values by path: places in validated inputs, texts read as their values, axes of sweeps.
 
 Each text is read once, as a file would read it; a wrong one refuses its axis. Ranges are of exact
 decimals.
@@ -10,42 +10,301 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
-from planner.errors import Finding, FixableError, InputError, clip
-from planner.inputs import Change, Inputs
-from planner.loader import NoPlaceError, documents
-from planner.loader.places import ALL, Cell, Place, number_of, places, plain, short
-from planner.units import QuantityError
+from planner.errors import Finding, FixableError, InputError, clip, suggest
+from planner.files import shorten_path
+from planner.inputs import Change, Document, Inputs
+from planner.loader import NoPlaceError, documents, list_position
+from planner.paths import CATALOG, PRICES, field_of
+from planner.removed import setting_successor
+from planner.schema import CANONICAL, Model, Unit
+from planner.schema.catalog import Figure
+from planner.schema.problem import Problem
 
-# Ranges and lists of values.
-
-MOST = 100_000
-"""Scenarios of a sweep."""
-FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
-VARY_FIX = "write for example --vary site.facility_power=5MW:20MW:1MW"
+Cell = float | int | str | bool | None
+"""A cell in an input column of a table."""
+ALL = "*"
+"""Step of a path to every entry of a mapping or list."""
 FACTOR = "x"
 """The unit of a column of factors on the values of the problem."""
-_ROUNDING = Decimal("1e-9")
-"""Distance from the end of a range, as a share of a step, within which the last step ends there."""
+
+
+# The type of a place.
+
+
+class Slot(NamedTuple):
+    """A type of the schema as a place of a file has it.
+
+    ``model``: with it as the field ``value``; ``unit``: that of its numbers, if any; ``whole``:
+    they are counts; ``models``: those that a mapping here may be of; ``inside``: the types of keys
+    and entries of a mapping or list.
+    """
+
+    model: type[BaseModel]
+    unit: Unit | None
+    whole: bool
+    models: tuple[type[BaseModel], ...]
+    inside: tuple[Any, Any] | None
+
+    @property
+    def numeric(self) -> bool:
+        """True if the place takes numbers."""
+        return self.unit is not None or self.whole
+
+    @property
+    def symbol(self) -> str:
+        """The canonical unit of the numbers; empty of shares, counts and plain numbers."""
+        return "" if self.unit is None or self.unit.dimension.bare else self.unit.dimension.unit
+
+    @property
+    def column_unit(self) -> str:
+        """The unit as a table names it, "share" of a share."""
+        share = self.unit is not None and self.unit.dimension is units.SHARE
+        return "share" if share else self.symbol
+
+    def read(self, text: str, rates: units.Rates) -> Any:
+        """The value of a text, as in a file.
+
+        Raises:
+            InputError: it is refused; findings name no place.
+        """
+        raw = documents.scalar(text, "")
+        try:
+            found: Any = self.model.model_validate({"value": raw}, context={"rates": rates})
+        except ValidationError as error:
+            raise InputError(
+                documents.findings(error, Document("", {"value": raw}), self.model)
+            ) from None
+        return found.value
+
+    def text_of(self, number: Decimal) -> str:
+        """A number in the canonical unit as a file has it."""
+        if self.unit is not None and 0 < number < self.unit.dimension.least_bare:
+            return f"{_plain(number / 1000)} k"
+        return f"{_plain(number)} {self.symbol}".rstrip()
+
+
+@lru_cache(maxsize=4096)
+def _slot_of(model: type[BaseModel], name: str) -> Slot:
+    """The slot of a field."""
+    field = model.model_fields[name]
+    marks: tuple[Any, ...] = tuple(field.metadata)
+    if field.discriminator is not None:
+        marks = (Field(discriminator=field.discriminator), *marks)
+    annotation: Any = field.annotation
+    return _slot_for(Annotated[(annotation, *marks)] if marks else annotation)
+
+
+def _slot_for(annotation: Any) -> Slot:
+    """The slot of a type."""
+    kinds = list(_kinds(annotation))
+    marks = [mark for _, found in kinds for mark in found if isinstance(mark, Unit)]
+    inside: tuple[Any, Any] | None = None
+    for kind, _ in kinds:
+        parts = get_args(kind)
+        if get_origin(kind) in (dict, Mapping, tuple):
+            inside = (int, parts[0]) if get_origin(kind) is tuple else (parts[0], parts[1])
+    return Slot(
+        create_model("Value", __base__=Model, value=(annotation, ...)),
+        marks[0] if marks else None,
+        not marks and any(kind is int for kind, _ in kinds),
+        tuple(k for k, _ in kinds if isinstance(k, type) and issubclass(k, BaseModel)),
+        inside,
+    )
+
+
+def _kinds(annotation: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the types that a value may be of, each with its marks."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        yield from _kinds(inner, (*more, *marks))
+    elif origin in (Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from _kinds(part, marks)
+    else:
+        yield annotation, marks
+
+
+def number_of(value: Any) -> float | int | None:
+    """The number that a value is, in its canonical unit, or None."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if known else None
+
+
+def _plain(number: Decimal) -> str:
+    """A number without exponent and trailing zeros."""
+    return format(number.normalize(), "f") if number else "0"
+
+
+def _rounded(number: Decimal | float) -> Decimal:
+    """A number to the digits of a float."""
+    return Decimal(f"{number:.15g}")
+
+
+def short(value: Any, most: int = 80) -> str:
+    """A value that is no number as one short text, as a file would have it."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_unset=True, by_alias=True)
+    return clip(documents.in_line(value), most)
+
+
+# Places of a path.
+
+
+class Place(NamedTuple):
+    """A place that can be varied, the type of its value, and the value.
+
+    A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
+    named) is filled by giving that part whole: ``parent`` is its path, ``made`` its model and the
+    key of the value.
+    """
+
+    path: str
+    slot: Slot
+    value: Any
+    parent: str = ""
+    made: tuple[type[BaseModel], str] | None = None
+
+    def change(self, value: Any, text: str) -> Change:
+        """The change that puts a validated value here."""
+        if self.made is None:
+            return Change(self.path, value, text)
+        model, key = self.made
+        whole = model.model_validate({key: value}, context=CANONICAL)
+        return Change(self.parent, whole, f"{{{key}: {text}}}")
+
+
+def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
+    """The places of a path; several where a step of it is ``*``: every entry that has the value.
+
+    Raises:
+        NoPlaceError: there is none.
+    """
+    steps = [step.strip() for step in path.strip().split(".")]
+    if not all(steps):
+        raise NoPlaceError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
+    several = ALL in steps
+    found, rest = _roots(inputs, steps)
+    for step in rest:
+        found = [below for place in found for below in _below(inputs, place, step, several)]
+    found = [place for place in found if not several or place.value is not None]
+    if not found:
+        raise NoPlaceError(f"nothing states '{path[:80]}'")
+    return tuple(map(_value_of_figure, found))
+
+
+def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
+    """The first places of a path, and the steps from there on."""
+    root, name, *_ = (*steps, "")
+    if root == "catalogs" or (root == PRICES and (not name or name.isdigit())):
+        fix = "name them in a scenario of the problem file, and give --scenarios"
+        named = "price books" if root == PRICES else root
+        raise NoPlaceError(f"which {named} are read cannot be varied", fix)
+    if root not in (CATALOG, PRICES):
+        return [Place("", _slot_for(Problem), inputs.problem)], steps
+    known: Mapping[str, Any] = inputs.prices
+    kind, example = "price", "list"
+    if root == CATALOG:
+        known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
+        kind, example = "item", "consumes.it_power"
+    if name not in (ALL, *known):
+        raise NoPlaceError(f"no {kind} '{name[:60]}' in the files in use", suggest(name, [*known]))
+    if len(steps) < 3:
+        message = f"'{root}.{name}' is no single value"
+        raise NoPlaceError(message, f"such as {root}.{name}.{example}")
+    kinds: dict[str, Any] = {each: type(part) for each, part in known.items()}
+    having = [each for each, part in kinds.items() if field_of(part, steps[2])]
+    names = (having or list(known)[:1]) if name == ALL else [name]
+    return [Place(f"{root}.{n}", _slot_for(kinds[n]), known[n]) for n in names], steps[2:]
+
+
+def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
+    """Yield the places one step below; of a mapping also an entry that is not given."""
+    value, path = place.value, f"{place.path}.{step}".lstrip(".")
+    if isinstance(value, BaseModel):
+        name = field_of(type(value), step)
+        if name is None:
+            raise _no_key(place, type(value), step)
+        yield Place(path, _slot_of(type(value), name), getattr(value, name))
+    elif isinstance(value, (Mapping, tuple)) and place.slot.inside is not None:
+        keys, entry = place.slot.inside
+        slot = _slot_for(entry)
+        if step == ALL:
+            entries = enumerate(value) if isinstance(value, tuple) else value.items()
+            for key, each in entries:
+                yield Place(f"{place.path}.{key}", slot, each)
+        elif isinstance(value, tuple):
+            index = list_position(value, step, place.path)
+            yield Place(f"{place.path}.{index}", slot, value[index])
+        else:
+            known = get_args(keys) if get_origin(keys) is Literal else value
+            known = inputs.by_id if place.path in {"items", "extras"} else known
+            if step not in known:
+                fix = suggest(step, list(known))
+                raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", fix)
+            yield Place(path, slot, value.get(step))
+    elif not several:
+        yield _in_missing(place, step)
+
+
+def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
+    """The error of an unknown key."""
+    keys = list(documents.by_key(model))
+    if model is Problem:
+        keys = [key for key in keys if key not in ("catalogs", PRICES)] + [CATALOG, PRICES]
+    where = f"'{place.path}'" if place.path else "the problem"
+    fix = setting_successor([*place.path.split("."), step]) or suggest(step, keys)
+    return NoPlaceError(f"{where} has no '{step[:60]}'", fix)
+
+
+def _in_missing(place: Place, step: str) -> Place:
+    """A place inside a part that is not given, where that value alone gives the part."""
+    for model in place.slot.models:
+        name = field_of(model, step)
+        if name is None:
+            continue
+        needed = [key for key, field in model.model_fields.items() if field.is_required()]
+        if place.made is not None or needed not in ([], [name]):
+            is_now = "not given" if place.value is None else f"'{place.value}'"
+            fix = "give the whole part in the file, where it can be varied then"
+            raise NoPlaceError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
+        found = Place(f"{place.path}.{step}", _slot_of(model, name), None)
+        if place.path.startswith("items."):  # laid over the other counts of the item
+            return found
+        return found._replace(parent=place.path, made=(model, step))
+    raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+
+
+def _value_of_figure(place: Place) -> Place:
+    """The place at the end of a path; of a figure that of its value."""
+    value = place.value
+    if isinstance(value, Figure):
+        return Place(place.path, _slot_of(type(value), "value"), value.value)
+    if value is None and any(issubclass(model, Figure) for model in place.slot.models):
+        fix = "add the figure and its source to a catalog"
+        raise NoPlaceError(f"no catalog states '{place.path}'", fix)
+    return place
+
+
+# A path and the texts that it takes.
+
 _NUMBER = re.compile(
     r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z",
     re.ASCII,
 )
 _PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
-
-
-class SpecError(FixableError):
-    """Values that cannot be read."""
-
-    def __init__(self, message: str, fix: str | None = FORMS) -> None:
-        super().__init__(message, fix)
 
 
 def factor(text: str) -> Decimal | None:
@@ -54,98 +313,13 @@ def factor(text: str) -> Decimal | None:
     return None if match is None or match[3] else Decimal(match[2])
 
 
-def _texts(spec: str, variable: Variable) -> Sequence[str]:
-    """Values of a range or list, as texts."""
-    parts = _split(spec, ",")
-    if not all(parts):
-        raise SpecError(f"'{clip(spec)}' has an empty value", f"{FORMS}; null takes a value away")
-    ends = [_split(part, ":") for part in parts]
-    if not variable.first.slot.numeric or all(len(end) == 1 for end in ends):
-        return parts
-    if len(parts) > 1:
-        raise SpecError(f"'{clip(spec)}' is a range and a list in one")
-    return _range(ends[0], spec, variable)
-
-
-def _split(text: str, mark: str) -> list[str]:
-    """Split a text at a mark outside of brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "[{") - (letter in "]}")
-        if letter == mark and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
-
-
-def _range(parts: list[str], spec: str, variable: Variable) -> tuple[str, ...]:
-    """Values of a range, ends included, in the unit of its ends."""
-    counted = len(parts) == 4 and parts[2] in {"lin", "log"}
-    if not counted and len(parts) != 3:
-        raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
-    (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, variable)
-    if counted:
-        size = int(parts[3]) if re.fullmatch("[0-9]{1,9}", parts[3]) else 0
-        fits = size > 1 and low != high and (parts[2] == "lin" or (low > 0 and high > 0))
-    else:
-        fits = step[0] > 0
-        size = int(abs(high - low) / step[0] + _ROUNDING) + 1 if fits else 0
-    if not fits or size < 2:
-        fix = f"{FORMS}; STEP above 0 and at most the difference, COUNT from 2, of log ends above 0"
-        raise SpecError(f"'{clip(spec)}' has no two values", fix)
-    if size > MOST:
-        raise SpecError(f"'{clip(spec)}' has more than {MOST:,} values", "take larger steps")
-    if not counted:
-        numbers = [low + index * step[0] * (1 if high > low else -1) for index in range(size)]
-    elif parts[2] == "lin":
-        numbers = [_rounded(low + (high - low) * index / (size - 1)) for index in range(size)]
-    else:
-        ratio = math.log(high) - math.log(low)
-        inner = (float(low) * math.exp(ratio * index / (size - 1)) for index in range(1, size - 1))
-        numbers = [low, *(Decimal(f"{number:.12g}") for number in inner), high]
-    return tuple(f"{prefix}{plain(number)} {unit}".rstrip() for number in numbers)
-
-
-def _rounded(number: Decimal) -> Decimal:
-    """A number to the digits of a float."""
-    return Decimal(f"{number:.15g}")
-
-
-def _numbers(parts: list[str], variable: Variable) -> tuple[list[Decimal], str, str]:
-    """Numbers of one unit, that unit, and ``x`` for factors; of several units, the canonical."""
-    found = []
-    for part in parts:
-        match = _NUMBER.match(part)
-        if match is None:
-            raise SpecError(f"'{clip(part)}' is no number")
-        found.append((match[1], Decimal(match[2]), match[3] or ""))
-    prefixes, numbers, names = (list(column) for column in zip(*found, strict=True))
-    if len(set(prefixes)) > 1 or (prefixes[0] and any(names)):
-        fix = "write x0.8:x1.2:x0.1 for 80 % to 120 % of the present value"
-        raise SpecError(f"'{':'.join(parts)}' is not a range of factors", fix)
-    slot = variable.first.slot
-    if len(set(names)) == 1 or slot.unit is None:
-        return numbers, names[0], prefixes[0]
-    try:
-        each = [units.parse(part, slot.unit.dimension, variable.rates) for part in parts]
-    except QuantityError as error:
-        raise SpecError(str(error), error.fix) from None
-    return [Decimal(repr(number)) for number in each], slot.symbol, ""
-
-
-# A path and the texts that it takes.
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A text read as a ``value`` of the first place: the changes that set it, or its faults."""
+class Reading(NamedTuple):
+    """A text read as a ``value`` of the first place, and the changes that set it at all."""
 
     text: str
-    changes: tuple[Change, ...] = ()
-    factor: float | None = None
-    faults: tuple[Finding, ...] = ()
-    value: object = None
+    changes: tuple[Change, ...]
+    factor: float | None
+    value: object
 
 
 class Variable:
@@ -166,36 +340,52 @@ class Variable:
         """A number in the canonical unit, or a factor, as ``read`` takes it."""
         if not math.isfinite(number):
             return str(number)
-        exact = Decimal(f"{number:.15g}")
+        exact = _rounded(number)
         return f"x{exact:f}" if factors else self.first.slot.text_of(exact)
 
-    def read(self, text: str) -> Reading:
-        """A text at every place of the path."""
-        numeric = self.first.slot.numeric
-        share = factor(text) if numeric else None
-        scale = None if share is None else float(share)
-        if numeric and _PERCENT_CHANGE.match(text):
-            fault = Finding("vary", f"'{text[:40]}' is no value", fix="write x0.8 for 20 % less")
-            return Reading(text, faults=(fault,))
-        changes, read = list[Change](), list[object]()
-        for place in self.places:
-            own = text
-            if share is not None:
-                number = number_of(place.value)
-                if number is None:
-                    fault = Finding("vary", f"there is no number here to take {text[:40]} of")
-                    return Reading(text, faults=(fault,))
-                own = place.slot.text_of(_rounded(Decimal(repr(number)) * share))
-            try:
-                value = place.slot.read(own, self.rates)
-            except InputError as error:
-                gives = "" if share is None else f"{text} gives {own}: "
-                faults = (replace(f, message=gives + f.message) for f in error.findings)
-                return Reading(own, factor=scale, faults=tuple(faults))
-            changes.append(place.change(value, own))
-            read.append(value)
-        shown = text if self.several or share is None else changes[0].text
-        return Reading(shown, tuple(changes), scale, value=read[0])
+    def read(self, text: str, file: str | None = None, line: int | None = None) -> Reading:
+        """A text at every place of the path.
+
+        Raises:
+            InputError: it is refused; findings are at ``file`` and ``line``.
+        """
+        share = factor(text) if self.first.slot.numeric else None
+        try:
+            read = [self._read_at(place, text, share) for place in self.places]
+        except InputError as error:
+            faults = (replace(f, file=file, line=line, path=self.path) for f in error.findings)
+            raise InputError([*faults]) from None
+        changes = (
+            place.change(value, own) for place, (own, value) in zip(self.places, read, strict=True)
+        )
+        shown = text if self.several else read[0][0]
+        return Reading(shown, tuple(changes), None if share is None else float(share), read[0][1])
+
+    def takes(self, text: str) -> bool:
+        """True if a text is a value here."""
+        try:
+            self.read(text)
+        except InputError:
+            return False
+        return True
+
+    def _read_at(self, place: Place, text: str, share: Decimal | None) -> tuple[str, object]:
+        """A text as a file has it at a place, and its value there."""
+        if share is None:
+            if place.slot.numeric and _PERCENT_CHANGE.match(text):
+                fix = "write x0.8 for 20 % less"
+                raise InputError(Finding("vary", f"'{text[:40]}' is no value", fix=fix))
+            return text, place.slot.read(text, self.rates)
+        number = number_of(place.value)
+        if number is None:
+            raise InputError(Finding("vary", f"there is no number here to take {text[:40]} of"))
+        own = place.slot.text_of(_rounded(Decimal(repr(number)) * share))
+        try:
+            return own, place.slot.read(own, self.rates)
+        except InputError as error:
+            gives = f"{text} gives {own}: "
+            faults = [replace(each, message=gives + each.message) for each in error.findings]
+            raise InputError(faults) from None
 
     def column(self, readings: Sequence[Reading | None]) -> tuple[str, tuple[Cell, ...]]:
         """The unit and cells of a column; None among the readings is the present value.
@@ -203,21 +393,103 @@ class Variable:
         Numbers where all values are numbers, factors where all are factors, else texts.
         """
         given, slot = [each for each in readings if each is not None], self.first.slot
+        values = [self.first.value if each is None else each.value for each in readings]
+        numeric = slot.numeric and all(
+            each.value is None or number_of(each.value) is not None for each in given
+        )
         if self.several and any(each.factor is not None for each in given):
             if all(each.factor is not None for each in given):
                 return FACTOR, tuple(1.0 if each is None else each.factor for each in readings)
             numeric = False
+        if numeric:
+            return slot.column_unit, tuple(map(number_of, values))
+        texts = (short(self.first.value) if each is None else each.text for each in readings)
+        known = zip(values, texts, strict=True)
+        return "", tuple(None if value is None else text for value, text in known)
+
+
+# Ranges and lists of values.
+
+MOST = 100_000
+"""Scenarios of a sweep."""
+_FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
+_ROUNDING = Decimal("1e-9")
+"""Distance from the end of a range, as a share of a step, within which the last step ends there."""
+
+
+def _texts(spec: str, variable: Variable) -> Sequence[str]:
+    """Values of a range or list, as texts."""
+    parts = _split(spec, ",")
+    if not all(parts):
+        fix = f"{_FORMS}; null takes a value away"
+        raise FixableError(f"'{clip(spec)}' has an empty value", fix)
+    ends = [_split(part, ":") for part in parts]
+    if not variable.first.slot.numeric or all(len(end) == 1 for end in ends):
+        return parts
+    if len(parts) > 1:
+        raise FixableError(f"'{clip(spec)}' is a range and a list in one", _FORMS)
+    return _range(ends[0], clip(spec), variable)
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """Split a text at a mark outside of brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == mark and not depth:
+            parts.append("")
         else:
-            values = (each.value for each in given if each.value is not None)
-            numeric = slot.numeric and all(number_of(value) is not None for value in values)
-        cells: list[Cell] = []
-        for each in readings:
-            value = self.first.value if each is None else each.value
-            if numeric or value is None:
-                cells.append(number_of(value))
-            else:
-                cells.append(short(value) if each is None else each.text)
-        return slot.column_unit if numeric else "", tuple(cells)
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _range(parts: list[str], spec: str, variable: Variable) -> tuple[str, ...]:
+    """Values of a range, ends included, in the unit of its ends."""
+    counted = len(parts) == 4 and parts[2] in {"lin", "log"}
+    if not counted and len(parts) != 3:
+        raise FixableError(f"'{spec}' is neither a range nor a list", _FORMS)
+    (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, variable)
+    if counted:
+        size = int(parts[3]) if re.fullmatch("[0-9]{1,9}", parts[3]) else 0
+        fits = low != high and (parts[2] == "lin" or (low > 0 and high > 0))
+    else:
+        fits = step[0] > 0
+        size = int(abs(high - low) / step[0] + _ROUNDING) + 1 if fits else 0
+    if not fits or size < 2:
+        fix = (
+            f"{_FORMS}; STEP above 0 and at most the difference, COUNT from 2, of log ends above 0"
+        )
+        raise FixableError(f"'{spec}' has no two values", fix)
+    if size > MOST:
+        raise FixableError(f"'{spec}' has more than {MOST:,} values", "take larger steps")
+    if not counted:
+        numbers = [low + index * step[0] * (1 if high > low else -1) for index in range(size)]
+    elif parts[2] == "lin":
+        numbers = [_rounded(low + (high - low) * index / (size - 1)) for index in range(size)]
+    else:
+        ratio = math.log(high) - math.log(low)
+        inner = (float(low) * math.exp(ratio * index / (size - 1)) for index in range(1, size - 1))
+        numbers = [low, *(Decimal(f"{number:.12g}") for number in inner), high]
+    return tuple(f"{prefix}{_plain(number)} {unit}".rstrip() for number in numbers)
+
+
+def _numbers(parts: list[str], variable: Variable) -> tuple[list[Decimal], str, str]:
+    """Numbers of one unit, that unit, and ``x`` for factors; of several units, the canonical."""
+    found = []
+    for part in parts:
+        match = _NUMBER.match(part)
+        if match is None:
+            raise FixableError(f"'{clip(part)}' is no number", _FORMS)
+        found.append((match[1], Decimal(match[2]), match[3] or ""))
+    prefixes, numbers, names = (list(column) for column in zip(*found, strict=True))
+    if len(set(prefixes)) > 1 or (prefixes[0] and any(names)):
+        fix = "write x0.8:x1.2:x0.1 for 80 % to 120 % of the present value"
+        raise FixableError(f"'{':'.join(parts)}' is not a range of factors", fix)
+    slot = variable.first.slot
+    if len(set(names)) == 1 or slot.unit is None:
+        return numbers, names[0], prefixes[0]
+    each = [units.parse(part, slot.unit.dimension, variable.rates) for part in parts]
+    return [Decimal(repr(number)) for number in each], slot.symbol, ""
 
 
 # Axes.
@@ -248,17 +520,27 @@ def values(inputs: Inputs, option: str) -> Axis:
     origin = f"--vary {clip(option, 80)}"
     path, separator, spec = option.partition("=")
     if not separator or not path.strip() or not spec.strip():
-        raise InputError(Finding("vary", "not PATH=VALUES", origin, fix=VARY_FIX))
+        fix = "write for example --vary site.facility_power=5MW:20MW:1MW"
+        raise InputError(Finding("vary", "not PATH=VALUES", origin, fix=fix))
     try:
         variable = Variable(inputs, path)
-        readings = [variable.read(text) for text in _texts(spec.strip(), variable)]
-    except (NoPlaceError, SpecError) as error:
+        texts = _texts(spec.strip(), variable)
+    except FixableError as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
-    if wrong := next((reading.faults for reading in readings if reading.faults), ()):
-        raise InputError([replace(fault, file=origin, path=variable.path) for fault in wrong])
-    unit, cells = variable.column(readings)
-    points = (Point(each.changes, (cell,)) for each, cell in zip(readings, cells, strict=True))
-    return Axis((variable,), (unit,), tuple(points))
+    return _axis((variable,), [(variable.read(text, origin),) for text in texts])
+
+
+def _axis(
+    variables: tuple[Variable, ...],
+    rows: Sequence[Sequence[Reading | None]],
+    names: Sequence[str] = (),
+) -> Axis:
+    """The axis of some variables, a point for each row of readings."""
+    by_column = zip(variables, zip(*rows, strict=True), strict=True)
+    units, columns = zip(*(variable.column(each) for variable, each in by_column), strict=True)
+    changes = (tuple(change for each in row if each for change in each.changes) for row in rows)
+    points = map(Point, changes, zip(*columns, strict=True), names or [""] * len(rows))
+    return Axis(variables, units, tuple(points))
 
 
 def refuse_overlap(variables: Iterable[Variable]) -> None:
@@ -289,10 +571,10 @@ def of_table(inputs: Inputs, path: Path) -> Axis:
     Raises:
         InputError: the file cannot be read, a path leads nowhere, or a row is refused.
     """
-    file, (header, *rows) = documents.shorten_path(path), _rows(path)
-    named = int(header[1][:1] == (NAME,))
-    paths = header[1][named:]
-    if not paths or not rows:
+    file, ((_, header), *lines) = shorten_path(path), _rows(path)
+    named = int(header[:1] == (NAME,))
+    paths = header[named:]
+    if not paths or not lines:
         message = f"the table has no {'scenarios' if paths else 'paths'}"
         fix = "begin with a line of paths, such as site.facility_power,storage.rule"
         raise InputError(Finding("scenario", message, file, fix=fix))
@@ -301,37 +583,28 @@ def of_table(inputs: Inputs, path: Path) -> Axis:
     except NoPlaceError as error:
         instead = "separate columns with commas" if ";" in paths[0] else error.fix
         raise InputError(Finding("vary", str(error), file, 1, fix=instead)) from None
-    read, wrong = list[list[Reading | None]](), list[Finding]()
-    for line, cells in rows:
+    rows, wrong = list[list[Reading | None]](), list[Finding]()
+    for line, cells in lines:
         texts = cells[named:]
         if len(texts) != len(variables):
             message = f"expected {len(variables)} values, found {len(texts)}"
             fix = "give each path a value, or leave its place empty between commas"
             wrong.append(Finding("scenario", message, file, line, fix=fix))
             continue
-        pairs = zip(variables, texts, strict=True)
-        read.append([variable.read(text) if text else None for variable, text in pairs])
-        for variable, reading in zip(variables, read[-1], strict=True):
-            for fault in reading.faults if reading is not None else ():
-                wrong.append(replace(fault, file=file, line=line, path=variable.path))
+        rows.append([])
+        for variable, text in zip(variables, texts, strict=True):
+            try:
+                rows[-1].append(variable.read(text, file, line) if text else None)
+            except InputError as error:
+                wrong += error.findings
     if wrong:
         raise InputError(wrong)
-    by_column = zip(variables, zip(*read, strict=True), strict=True)
-    units, columns = zip(*(variable.column(each) for variable, each in by_column), strict=True)
-    points = (
-        Point(
-            tuple(change for reading in readings if reading for change in reading.changes),
-            cells,
-            row[0] if named else "",
-        )
-        for readings, cells, (_, row) in zip(read, zip(*columns, strict=True), rows, strict=True)
-    )
-    return Axis(variables, units, tuple(points))
+    return _axis(variables, rows, [cells[0] if named else "" for _, cells in lines])
 
 
 def _rows(path: Path) -> list[tuple[int, tuple[str, ...]]]:
     """The rows of a CSV file that are not empty, with their lines; at least one, of no cells."""
-    text, _ = documents.read_text(path, "table of scenarios", most_bytes=_MOST_BYTES, form="CSV")
+    text = documents.read_text(path, "table of scenarios", most_bytes=_MOST_BYTES, form="CSV")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows, line = [], 1
     try:
@@ -340,6 +613,7 @@ def _rows(path: Path) -> list[tuple[int, tuple[str, ...]]]:
             rows += [(line, cells)] if any(cells) else []
             line = reader.line_num + 1
     except csv.Error as error:
-        place = documents.shorten_path(path), reader.line_num
-        raise InputError(Finding("csv", f"not readable as CSV: {error}", *place)) from None
+        place = shorten_path(path), reader.line_num
+        fix = "check the quotes in this line"
+        raise InputError(Finding("csv", f"not readable as CSV: {error}", *place, fix=fix)) from None
     return rows or [(1, ())]

@@ -96,16 +96,14 @@ def load_catalogs(files: list[Path]) -> Catalogs:
 
 def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
     wrong: list[Finding] = []
-    for name, item in result.items.items():
-        for message, fix, part in check_item(
-            item, result.sources[name], result.items, result.families
-        ):
-            place = written[name].place(*steps_of(part))
-            wrong.append(Finding("catalog", message, *place, name, fix))
-    for name, family in result.families.items():
-        place = result.places[name]
-        for message, fix, _ in check_family(family, result.sources[place[0]], result.items):
-            wrong.append(Finding("catalog", message, *place, name, fix))
+    parts: list[Item | Family] = [*result.items.values(), *result.families.values()]
+    for each in parts:
+        place = result.places[each.id]
+        sources = result.sources[each.id if isinstance(each, Item) else place[0]]
+        for message, fix, part in catalog_faults(each, sources, result.items, result.families):
+            if isinstance(each, Item):
+                place = written[each.id].place(*steps_of(part))
+            wrong.append(Finding("catalog", message, *place, each.id, fix))
     if wrong:
         raise InputError(wrong)
 
@@ -189,7 +187,7 @@ LIST_IT = "list it there with its title"
 _SKIPPED = frozenset({str, int, float, bool, tuple})
 _OWNERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("power_points", "achieved", "spare_unit"), ("gpu_system",)),
-    **dict.fromkeys(("family", "sizes", "fail_units"), ("storage",)),
+    **dict.fromkeys(("family", "fail_units"), ("storage",)),
     "reach": ("cable", "transceiver"),
 }
 """Categories of optional parts."""
@@ -221,7 +219,7 @@ class _Shelf(NamedTuple):
 
     sources: Mapping[str, Source] | None
     items: Items
-    families: Mapping[str, Family] = {}
+    families: Mapping[str, Family]
 
     def source(self, cited: Cited | None, path: str) -> Iterator[Fault]:
         """The fault of a source that is not listed."""
@@ -238,17 +236,24 @@ class _Shelf(NamedTuple):
             yield f"'{name}' is not a {categories}", f"give it category: {categories}", path
 
 
-def check_item(
-    item: Item, sources: Mapping[str, Source] | None, items: Items, families: Mapping[str, Family]
+def catalog_faults(
+    each: Item | Family,
+    sources: Mapping[str, Source] | None,
+    items: Items,
+    families: Mapping[str, Family],
 ) -> Iterator[Fault]:
-    """Faults of an item, each with a fix; without ``sources`` those it cites are not checked."""
+    """Faults of an item or a family, with fixes; ``sources`` None where none need be checked."""
     shelf = _Shelf(sources, items, families)
+    return _of_item(each, shelf) if isinstance(each, Item) else _of_family(each, shelf)
+
+
+def _of_item(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     cited: list[tuple[str, Cited | None]] = [*catalog_figures(item)]
     for name in ("power_points", "achieved", "media"):
         cited += [(f"{name}.{place}", row) for place, row in enumerate(getattr(item, name))]
     ports = [(name, getattr(item.ports, name)) for name in Ports.model_fields]
     cited += [(f"ports.{name}", port) for name, port in ports]
-    for path, part in (*cited, ("sizes", item.sizes), ("switch", item.switch)):
+    for path, part in (*cited, ("switch", item.switch)):
         yield from shelf.source(part, path)
     yield from _parts_of_categories(item)
     yield from _counts(item)
@@ -283,10 +288,6 @@ def _counts(item: Item) -> Iterator[Fault]:
     if tray is not None and gpus is not None and gpus.value % tray.tray.value:
         message = f"trays of {tray.tray.value} GPUs do not make up a system of {gpus.value}"
         yield message, "give a number that divides provides.gpus", "spare_unit.tray"
-    counts = [row.units for row in item.sizes.rows] if item.sizes is not None else []
-    if counts != sorted(set(counts)):
-        fix = "order the rows from the fewest units to the most"
-        yield "sizes: the rows must have rising units", fix, "sizes.rows"
 
 
 def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
@@ -297,9 +298,6 @@ def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     known = list(shelf.families)
     if item.family is None:
         yield "a storage item needs its family", "add family: " + " or ".join(known), "id"
-    elif item.is_bulk and item.sizes is not None:
-        fix = "state provides.read and provides.usable of a unit"
-        yield "a bulk item has no table of sizes", fix, "sizes"
     elif item.family not in known:
         hint = did_you_mean(item.family, known)
         fix = "list it under families, or name its catalog, too"
@@ -354,11 +352,8 @@ def _switch(switch: Switch, shelf: _Shelf) -> Iterator[Fault]:
                     yield from shelf.part(end.item, "transceiver", path)
 
 
-def check_family(
-    family: Family, sources: Mapping[str, Source] | None, items: Items
-) -> Iterator[Fault]:
-    """Faults of a storage family, each with a fix."""
-    shelf, cluster = _Shelf(sources, items), family.cluster
+def _of_family(family: Family, shelf: _Shelf) -> Iterator[Fault]:
+    cluster = family.cluster
     for name, figure in catalog_figures(family):
         yield from shelf.source(figure, name)
     if cluster is None:

@@ -8,17 +8,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 
+from pydantic import ValidationError
+
 from planner import shipped
-from planner.errors import Finding, Severity, did_you_mean, suggest
+from planner.errors import Finding, InputError, Severity, clip, did_you_mean, suggest
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import NOTHING_ASKED, Inputs, asked_figures, job_size, named_items, needs
-from planner.paths import job_path
+from planner.inputs import (
+    NOTHING_ASKED,
+    Change,
+    Document,
+    Inputs,
+    applied,
+    asked_figures,
+    job_size,
+    named_items,
+    needs,
+    root_of,
+)
+from planner.loader import documents
+from planner.loader.catalogs import catalog_faults
+from planner.paths import CATALOG, job_path
+from planner.schema import CANONICAL
 from planner.schema.catalog import PortGroup, Switch
 from planner.schema.job import Job, LocalLevel
-from planner.schema.problem import OutOfBand
+from planner.schema.problem import OutOfBand, Problem
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import remote_share
 from planner.units import rate_wanted
@@ -53,6 +70,49 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _prices,
     )
     return [inputs.finding(*fault) for check in checks for fault in check(inputs)]
+
+
+def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
+    """Inputs with changes made, checked as if read from files.
+
+    Args:
+        inputs: validated inputs.
+        changes: in this order, each value as its field takes it.
+        recorded: whether plans record the changes in their provenance.
+
+    Raises:
+        InputError: the values do not go together; findings are at the changes.
+    """
+    changes = tuple(changes)
+    new = applied(inputs, changes, recorded=recorded)
+    data = new.problem.model_dump(exclude_unset=True, by_alias=True)
+    try:  # rules between the fields
+        Problem.model_validate(data, context=CANONICAL)
+        findings = _catalog_faults(changes, new) or check_problem(new)
+    except ValidationError as error:
+        findings = documents.findings(error, Document("", data), Problem)
+    origin = f"with {clip(', '.join(change.setting for change in changes), 160)}"
+    errors = [replace(f, file=origin, line=None) for f in findings if f.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    return replace(new, warnings=warnings_of(findings))
+
+
+def _catalog_faults(changes: Iterable[Change], inputs: Inputs) -> list[Finding]:
+    """Faults of changed items and families; changes are of values, never of sources."""
+    families = {family.id: family for family in inputs.families}
+    changed = dict.fromkeys(root_of(change.path) for change in changes)
+    return [
+        Finding("catalog", message, path=f"{CATALOG}.{name}.{part}", fix=fix)
+        for name in (name for root, name in changed if root == CATALOG)
+        for each in [inputs.by_id.get(name) or families[name]]
+        for message, fix, part in catalog_faults(each, None, inputs.by_id, families)
+    ]
+
+
+def warnings_of(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """The texts of warnings, as a plan carries them."""
+    return tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
 
 
 def _names(inputs: Inputs) -> Iterator[Fault]:

@@ -1,8 +1,8 @@
 """Files of a problem: read as YAML 1.2 with the line of every key, and
 turned into models, with faults at their lines. The only place that reads and writes YAML.
 
-Scanning is libyaml's (through PyYAML); plain scalars are resolved by the core schema of YAML 1.2,
-so ``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become tuples.
+Nodes are libyaml's (through PyYAML); plain scalars are resolved by the core schema of YAML 1.2, so
+``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become tuples.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import islice
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -21,88 +21,66 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from planner import shipped, units
-from planner.errors import Finding, InputError, clip, did_you_mean, suggest
-from planner.files import contents
+from planner.currency import Currency
+from planner.errors import Finding, InputError, clip, suggest
+from planner.files import contents, nearest_file, shorten_path
 from planner.inputs import Document
 from planner.paths import DataPath, dotted
 from planner.removed import setting_successor
 from planner.schema import Unit
+from planner.schema.prices import ExchangeRate
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileLine = tuple[str, int | None]
 """A file and a line in it."""
 
-OVERRIDES = "file of overrides"
 MAX_BYTES, MAX_NODES, MAX_DEPTH = 5_000_000, 500_000, 40
 
-_INT = re.compile(r"[-+]?[0-9]+\Z|0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_NAN_OR_INF = re.compile(r"\.(nan|NaN|NAN)\Z|[-+]?\.(inf|Inf|INF)\Z")
-_WORDS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
+_BEGINS = {
+    "problem file": "planner init writes one",
+    "catalog": "begin with catalog: NAME, sources: and items:",
+    "price book": "begin with price_book: NAME, sources: and prices:",
+    "file of overrides": "write for example site.facility_power: 12 MW",
 }
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Kinds of files, and the fix of one that is no mapping."""
 
 
-def shorten_path(path: Path) -> str:
-    """``path`` as the user would write it: relative where that is shorter."""
-    try:
-        return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)
-
-
-def read_text(
-    path: Path, what: str, *, most_bytes: int = MAX_BYTES, form: str = "YAML"
-) -> tuple[str, str]:
-    """The file's text and the SHA-256 of its bytes.
+def read_text(path: Path, what: str, *, most_bytes: int = MAX_BYTES, form: str = "YAML") -> str:
+    """The text of a file.
 
     Raises:
         InputError: it cannot be read, or is no text in UTF-8.
     """
     name = shorten_path(path)
-    try:
-        content = contents(path, most_bytes=most_bytes, what=what, missing=f"no such {what}")
+    content = contents(Path(name), most_bytes=most_bytes, what=what, missing=f"no such {what}")
+    with suppress(UnicodeDecodeError):
         text = content.decode("utf-8-sig")
-    except InputError as error:
-        raise InputError([replace(each, file=name) for each in error.findings]) from None
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        message = f"not a text file; a {what} is {form} in UTF-8"
-        raise InputError(Finding("not-text", message, name))
-    return text, hashlib.sha256(content).hexdigest()
+        if "\0" not in text:
+            return text
+    message = f"not a text file; a {what} is {form} in UTF-8"
+    raise InputError(Finding("not-text", message, name, fix="save it as text in UTF-8"))
 
 
-def read(path: Path, what: str = "problem file", *, text: str | None = None) -> Document:
+def read(path: Path, what: str = "problem file") -> Document:
     """The single YAML document of ``path``, which must be a mapping, with its digest.
 
     Args:
         path: the file.
         what: its kind, for messages.
-        text: content of the file, where it is not written yet.
 
     Raises:
         InputError: it cannot be read, is no YAML, or no mapping.
     """
-    digest = "" if text is None else hashlib.sha256(text.encode()).hexdigest()
-    if text is None:
-        if not path.suffix and not os.path.lexists(path):
-            named, known = path.with_name(f"{path.name}.yaml"), shipped.problem_files()
-            hint = f"planner init {path.name}" if path.name in known else "give FILE.yaml"
-            hint = f"did you mean {named}?" if named.exists() else hint
-            raise InputError(Finding("not-found", f"no such {what}", shorten_path(path), fix=hint))
-        text, digest = read_text(path, what)
-    document = parse(text, shorten_path(path))
+    if not os.path.lexists(path):
+        is_shipped = path.name in shipped.problem_files()
+        fix = f"planner init {path.name}" if is_shipped else nearest_file(path) or _BEGINS[what]
+        raise InputError(Finding("not-found", f"no such {what}", shorten_path(path), fix=fix))
+    document = parse(read_text(path, what), shorten_path(path))
     if not isinstance(document.data, dict):
         kind = "empty" if document.data is None else "not a mapping of keys to values"
-        fix = "planner init writes one" if what == "problem file" else None
-        raise InputError(
-            Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1, fix=fix)
-        )
-    document.digest, document.folder = digest, path.parent
+        message = f"the {what} is {kind}"
+        raise InputError(Finding("not-a-mapping", message, document.file, 1, fix=_BEGINS[what]))
+    document.folder = path.parent
     return document
 
 
@@ -112,9 +90,11 @@ def parse(text: str, file: str) -> Document:
     Raises:
         InputError: it is no YAML, or more than a planner file needs.
     """
-    document = Document(file, None)
+    document = Document(file, None, digest=hashlib.sha256(text.encode()).hexdigest())
+    if deep := _NESTED_IN_A_LINE.search(text):
+        raise InputError(_too_deep(file, text.count("\n", 0, deep.start()) + 1))
     try:
-        document.data = _Reader(document, yaml.parse(text, Loader=_Loader)).document_data()
+        node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
     except yaml.YAMLError:
@@ -123,6 +103,7 @@ def parse(text: str, file: str) -> Document:
         sign = f"the control character {found[0]!r}" if found else "a control character"
         message, fix = f"not readable as YAML: {sign}", "remove invisible characters"
         raise InputError(Finding("yaml", message, file, line, fix=fix)) from None
+    document.data = None if node is None else _Reader(document).value(node, ())
     return document
 
 
@@ -152,32 +133,32 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 def dump(data: Mapping[str, Any]) -> str:
     """The data of a file as YAML that reads back the same."""
-    return yaml.dump(
-        data,
-        Dumper=_Dumper,
-        default_flow_style=None,
-        sort_keys=False,
-        allow_unicode=True,
-        width=100,
-    )
+    return _dumped(data, default_flow_style=None, allow_unicode=True, width=100)
 
 
 def in_line(value: Any) -> str:
     """A value as YAML in one line."""
-    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=9999)
+    text = _dumped(value, default_flow_style=True, width=9999)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-# Events of libyaml as data.
+def _dumped(data: Any, **form: Any) -> str:
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, **form))
+
+
+# Nodes of libyaml as data.
 
 _SYNTAX = (
     ("tab character", "a tab is used for indentation", "use spaces"),
+    ("cannot start any token", "a tab, or a sign with a meaning of its own", "put text in quotes"),
     (
         "mapping values are not allowed",
         "a key is where none may be",
         "check the indentation, and put text that holds ': ' in quotes",
     ),
     ("expected ',' or", "a bracket that is opened here is not closed", "add ']' or '}'"),
+    ("another document", "more than one document", "keep one and remove '---'"),
+    ("undefined alias", "'*' refers to an '&' that is not above", "put text with '*' in quotes"),
     (
         "did not find expected",
         "this line does not fit the indentation of those above",
@@ -189,7 +170,8 @@ _SYNTAX = (
 """Words of libyaml, the cause in plain words, the fix."""
 _OPENED = ("unexpected end of stream", "expected ',' or", "could not find expected ':'")
 """Words of faults whose cause is where the context began."""
-_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+_NESTED_IN_A_LINE = re.compile(r"(?:[-?:][ \t]+){500}")
+"""Levels of a line that old versions of libyaml overflow the stack with."""
 
 
 def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
@@ -197,116 +179,95 @@ def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
     began = any(words in problem for words in _OPENED) and error.context_mark is not None
     mark = error.context_mark if began else error.problem_mark or error.context_mark
     line = None if mark is None else mark.line + 1
-    if "nesting depth" in problem:  # libyaml's own limit, which it meets first where '[' follow '['
-        return Finding("yaml-depth", _TOO_DEEP, file, line)
+    if "nesting depth" in problem:  # libyaml's own limit
+        return _too_deep(file, line)
     known = (row[1:] for row in _SYNTAX if row[0] in f"{error.context or ''} {problem}")
-    message, fix = next(known, (problem, None))
+    message, fix = next(known, (problem, "put text with signs such as & * ! % @ ` in quotes"))
     return Finding("yaml", f"not readable as YAML: {message}", file, line, fix=fix)
 
 
-class _Reader:
-    """Turns the events of libyaml into data, with the line of every part.
+def _too_deep(file: str, line: int | None) -> Finding:
+    message, fix = f"nested deeper than {MAX_DEPTH} levels", "no planner file has half as many"
+    return Finding("yaml-depth", message, file, line, fix=fix)
 
-    Events, not the nodes of PyYAML: those overflow the stack where a hostile file nests deeply.
-    Guards against bombs of aliases, deep nesting, too many values and duplicate keys.
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Composes nodes whose tag is empty where none is written."""
+
+    def resolve(self, *_: object) -> str:
+        """The tag of a node without one."""
+        return ""
+
+
+@dataclass
+class _Reader:
+    """Turns nodes into data, with the line of every part in the document.
+
+    A part that is used again through an alias keeps its lines. Guards against bombs of aliases,
+    deep nesting, too many values and duplicate keys.
     """
 
-    def __init__(self, document: Document, events: Iterator[Any]) -> None:
-        self.file, self.lines, self.events = document.file, document.lines, events
-        self.anchors: dict[str, tuple[Any, list[tuple[DataPath, int]]]] = {}
-        """By name: the value, and the lines of its parts."""
-        self.values = 0
+    document: Document
+    values: int = 0
 
-    def document_data(self) -> Any:
-        """The data of the only document, None where there is none."""
-        next(self.events)  # begin of the stream
-        if isinstance(next(self.events), yaml.StreamEndEvent):
-            return None
-        data = self.value(next(self.events), ())
-        next(self.events)  # end of the document
-        event = next(self.events)
-        if not isinstance(event, yaml.StreamEndEvent):
-            message = "not readable as YAML: more than one document"
-            raise self._error("yaml", message, event, "keep one and remove '---'")
-        return data
-
-    def value(self, event: Any, path: DataPath) -> Any:
-        """The value that begins with an event."""
-        self.lines.setdefault(path, event.start_mark.line + 1)
-        self._guard(path, event)
-        if isinstance(event, yaml.AliasEvent):
-            return self._alias(event, path)
-        if event.tag is not None:
-            tag = event.tag.replace("tag:yaml.org,2002:", "!!")[:60]
-            fix = "remove it, and put text that looks like a number in quotes"
-            raise self._error("yaml-tag", f"the tag '{tag}' is not allowed", event, fix)
-        before = len(self.lines)
-        if isinstance(event, yaml.MappingStartEvent):
-            data: Any = self._mapping(path)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            data = self._sequence(path)
-        else:
-            data = self._scalar(event)
-        if event.anchor is not None:
-            parts = islice(self.lines.items(), before, None)
-            self.anchors[event.anchor] = data, [(p[len(path) :], line) for p, line in parts]
-        return data
-
-    def _guard(self, path: DataPath, event: Any) -> None:
+    def value(self, node: yaml.Node, path: DataPath) -> Any:
+        """The value of a node."""
         self.values += 1
+        self.document.lines.setdefault(path, node.start_mark.line + 1)
         if self.values > MAX_NODES:
-            raise self._error("yaml-size", f"more than {MAX_NODES:,} values", event)
+            message, fix = f"more than {MAX_NODES:,} values", "give fewer, and fewer aliases (*)"
+            raise self._error("yaml-size", message, node, fix)
         if len(path) > MAX_DEPTH:
-            raise self._error("yaml-depth", _TOO_DEEP, event)
+            raise InputError(_too_deep(self.document.file, node.start_mark.line + 1))
+        if node.tag:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")[:60]
+            fix = "remove it, and put text that looks like a number in quotes"
+            raise self._error("yaml-tag", f"the tag '{tag}' is not allowed", node, fix)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        return tuple(self.value(each, (*path, at)) for at, each in enumerate(node.value))
 
-    def _alias(self, event: Any, path: DataPath) -> Any:
-        """The value of an anchor, the lines of its parts where they are written."""
-        if event.anchor not in self.anchors:
-            message = "not readable as YAML: '*' refers to an '&' that is not above"
-            raise self._error("yaml", message, event, "put text with '*' in quotes")
-        data, parts = self.anchors[event.anchor]
-        for place, line in parts:
-            self._guard((*path, *place), event)
-            self.lines[(*path, *place)] = line
-        return data
-
-    def _sequence(self, path: DataPath) -> tuple[Any, ...]:
-        items: list[Any] = []
-        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            items.append(self.value(event, (*path, len(items))))
-        return tuple(items)
-
-    def _mapping(self, path: DataPath) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: DataPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            value = self._scalar(event) if isinstance(event, yaml.ScalarEvent) else None
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (whole or isinstance(value, str)):
+        for key_node, value_node in node.value:
+            key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
+            if isinstance(key, bool) or not isinstance(key, (int, str)):
                 fix = "write 'key: value', and a key such as true in quotes"
-                raise self._error("key", "a key must be text", event, fix)
-            key = str(value)
-            below = (*path, key)
-            if key in result:
-                message = f"duplicate key '{key}' (first in line {self.lines[below]})"
-                raise self._error("duplicate-key", message, event, "keep one of them")
-            self.lines[below] = event.start_mark.line + 1
-            result[key] = self.value(next(self.events), below)
+                raise self._error("key", "a key must be text", key_node, fix)
+            below = (*path, str(key))
+            if str(key) in result:
+                message = f"duplicate key '{key}' (first in line {self.document.lines[below]})"
+                raise self._error("duplicate-key", message, key_node, "keep one of them")
+            self.document.lines[below] = key_node.start_mark.line + 1
+            result[str(key)] = self.value(value_node, below)
         return result
 
-    def _scalar(self, event: Any) -> Any:
-        text: str = event.value
-        if event.style:  # quoted or block text is text; libyaml gives plain scalars an empty style
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        text: str = node.value
+        if node.style:  # quoted or block text is text; plain scalars have an empty style
             return text
         try:
             return _plain(text)
         except (ValueError, OverflowError):
             message = f"'{text[:30]}...' is not a sensible number"
             fix = "write fewer digits, for example 70 B or 60 MUSD"
-            raise self._error("number", message, event, fix) from None
+            raise self._error("number", message, node, fix) from None
 
-    def _error(self, code: str, message: str, event: Any, fix: str | None = None) -> InputError:
-        line = event.start_mark.line + 1
-        return InputError(Finding(code, message, self.file, line, fix=fix))
+    def _error(self, code: str, message: str, node: yaml.Node, fix: str) -> InputError:
+        line = node.start_mark.line + 1
+        return InputError(Finding(code, message, self.document.file, line, fix=fix))
+
+
+_INT = re.compile(r"[-+]?[0-9]+\Z|0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_NAN_OR_INF = re.compile(r"\.(nan|NaN|NAN)\Z|[-+]?\.(inf|Inf|INF)\Z")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 
 
 def _plain(text: str) -> str | float | bool | None:
@@ -314,7 +275,9 @@ def _plain(text: str) -> str | float | bool | None:
     if text in _WORDS:
         return _WORDS[text]
     if _INT.match(text):
-        return int(text, 0 if text[:2] in ("0o", "0x") else 10)
+        number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
+        float(number)  # raises OverflowError where no message could hold its digits
+        return number
     if _NAN_OR_INF.match(text):
         return float(text.replace(".", ""))
     return float(text) if _FLOAT.match(text) else text
@@ -332,17 +295,15 @@ def find(
         InputError: there is none; the place in the document is ``path``.
     """
     file = document.folder / name
-    if name in known:
-        return known[name]
-    if name.endswith((".yaml", ".yml")):
-        if os.path.exists(file):  # noqa: PTH110  (False of a name that no system takes)
-            return file
-        fix = did_you_mean(file.stem, [other.stem for other in file.parent.glob("*.y*ml")])
+    is_path = name.endswith((".yaml", ".yml"))
+    if name in known or (is_path and os.path.exists(file)):  # noqa: PTH110  (False of odd names)
+        return known.get(name, file)
+    if is_path:
         folder = shorten_path(document.folder)
-        fix = fix or f"the path counts from {'this folder' if folder == '.' else folder}"
+        folder = "this folder" if folder == "." else folder
+        fix: str | None = nearest_file(file) or f"the path counts from {folder}"
     else:
-        fix = did_you_mean(name, list(known))
-        fix = fix or f"name a .yaml file, or a shipped one: {', '.join(known)}"
+        fix = suggest(name, list(known), "name a .yaml file, or a shipped one")
     message = f"no such {what}: '{clip(name, 120)}'"
     raise InputError(Finding("not-found", message, *document.place(path), dotted(path), fix))
 
@@ -350,19 +311,27 @@ def find(
 # Data as models.
 
 
-def validated(
-    model: type[ModelT], document: Document, rates: units.Rates = units.NO_RATES
-) -> ModelT:
-    """The document as a model, amounts at the rates given.
+def validated(model: type[ModelT], document: Document, rates: units.Rates | None = None) -> ModelT:
+    """The document as a model, amounts at the rates given, else at those that it states.
 
     Raises:
         InputError: all findings, or that the file is of another kind.
     """
     _refuse_other_kind(model, document)
+    rates = _rates_in(document.data) if rates is None else rates
     try:
         return model.model_validate(document.data, context={"rates": rates})
     except ValidationError as error:
         raise InputError(findings(error, document, model)) from None
+
+
+def _rates_in(data: Mapping[str, Any]) -> dict[str, Currency]:
+    """The exchange rates of a file that are right."""
+    stated, rates = data.get("exchange"), dict[str, Currency]()
+    for code, rate in stated.items() if isinstance(stated, dict) else ():
+        with suppress(ValidationError):
+            rates[code] = ExchangeRate.model_validate(rate).as_currency(code)
+    return rates
 
 
 _KINDS = {
@@ -464,7 +433,7 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
     kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
     if kind in {"quantity", "range"}:
         return kind, context["text"], context.get("fix")
-    if kind in {"extra_forbidden", "missing", "union_tag_not_found"}:
+    if kind in {"missing", "union_tag_not_found", "extra_forbidden"}:
         return _key_words(detail, path, model)
     if kind in {"literal_error", "union_tag_invalid"}:
         expected = str(context.get("expected") or context.get("expected_tags", ""))
@@ -478,7 +447,8 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         return "type", f"{_TYPES[kind]}, found {_quote(value)}", fix
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return "range", f"{value} is out of range: expected {words} {context[key]:,}", None
+        message = f"{clip(str(value), 40)} is out of range"
+        return "range", f"{message}: expected {words} {context[key]:,}", None
     if kind == "string_pattern_mismatch":
         fix = _PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
         return "text", f"{_quote(value)} is not well formed", fix

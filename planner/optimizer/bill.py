@@ -18,7 +18,16 @@ from planner.case import Case
 from planner.case.figures import weights
 from planner.case.items import Offer, Storage, Terms, total
 from planner.case.job import ROUNDING
-from planner.case.model import AtLeast, Ceil, Limits, Packed, Quantity, Steps, Sum, vanishes
+from planner.case.model import (
+    AtLeast,
+    Ceil,
+    Limits,
+    Packed,
+    Quantity,
+    Steps,
+    Sum,
+    follows_from_terms,
+)
 from planner.limits import SUPPLIES, Limit
 from planner.units import DAY_S
 
@@ -88,11 +97,14 @@ class Kernel:
     def __init__(self, case: Case) -> None:
         companions, self.case, self.items = case.companions, case, case.bill_items()
         self.offers = tuple(offer.id for offer in case.offers())
-        names = [*self.offers, *(s.wired(f) for s in case.rewired for f in s.fabrics)]
+        names = [
+            *self.offers,
+            *(s.fabric_count(f) for s in case.multi_fabric_systems for f in s.fabrics),
+        ]
         self.decided = len(names)
         names += [name for each in companions.quantities for name in _outputs(each)]
         names += [item.id for item in companions.items]
-        names += [way.standing for _, way in case.capped.values()]
+        names += [way.count_name for _, way in case.capped.values()]
         self.index = {name: place for place, name in enumerate(dict.fromkeys(names))}
         self.number = {item.id: number for number, item in enumerate(self.items)}
         self.quantities = [(each, self._placed(each.terms)) for each in companions.quantities]
@@ -130,7 +142,7 @@ class Kernel:
         there, quantities = set(bought), list[tuple[Quantity, PlacedTerms]]()
         for quantity, terms in self.quantities:
             some = tuple(term for term in terms if term[1] in there)
-            if some or not vanishes(quantity):
+            if some or not follows_from_terms(quantity):
                 there.update(self.index[name] for name in _outputs(quantity))
                 quantities.append((quantity, terms if isinstance(quantity, Packed) else some))
         rows, counted, factors = self.companions
@@ -189,7 +201,7 @@ class Kernel:
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
                 counts[self.index[quantity.name]] = _count_of_amount(
-                    quantity, summed(terms, counts)
+                    quantity, sum_rows(terms, counts)
                 )
         counted = counts[dependents.counted]
         counts[dependents.companions] = np.rint(dependents.factors @ counted)
@@ -197,7 +209,7 @@ class Kernel:
             for number, system, way in self._capped:
                 here = (ways == number).any(axis=0) if ways.ndim > 1 else ways == number
                 standing = np.where(here, counts[self.index[system.place]], 0.0)
-                counts[self.index[way.standing]] = standing
+                counts[self.index[way.count_name]] = standing
         return Bills(counts, self._purchased(counts, dependents.items), known)
 
     def _join_fabrics(self, counts: Numbers, ways: Places | None) -> None:
@@ -205,7 +217,7 @@ class Kernel:
         row = len(self.offers)
         if ways is not None and ways.ndim > 1:  # types in use share one fabric
             ways = ways[0]
-        for system, joined in zip(self.case.rewired, self._joined, strict=True):
+        for system, joined in zip(self.case.multi_fabric_systems, self._joined, strict=True):
             units = counts[self.index[system.id]]
             if units.any():
                 here = system.fabrics[0] if ways is None else joined[ways]
@@ -215,9 +227,9 @@ class Kernel:
 
     @cached_property
     def _joined(self) -> list[Places]:
-        """Compute fabric of each type that may join several, by way: as in `Case.companions_in`."""
+        """Compute fabric of each type that may join several, by way; see `Case.companions_for`."""
         case = self.case
-        if not case.rewired:
+        if not case.multi_fabric_systems:
             return []
         design = {
             f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)
@@ -236,7 +248,7 @@ class Kernel:
 
     def _size(self, quantity: Steps, terms: PlacedTerms, counts: Numbers, *, least: bool) -> Flags:
         """Fill in the outputs of a fabric; return where one of its sizes is large enough."""
-        sizes, amount = self.sizes[quantity.name], summed(terms, counts)
+        sizes, amount = self.sizes[quantity.name], sum_rows(terms, counts)
         outputs, whole = sizes.least if least else sizes.outputs, np.rint(amount)
         size = np.searchsorted(sizes.capacities, whole, side="left")
         inside = np.minimum(size, max(0, len(sizes.capacities) - 1))
@@ -255,7 +267,7 @@ class Kernel:
         short = np.flatnonzero(racks > self._least_racks(quantity, each))
         for column in short[: MOST_PRICES - len(prices)].tolist():
             contents = tuple(map(round, each[:, column].tolist()))
-            prices.append(packing.prices_of(contents).each)
+            prices.append(packing.price_counts(contents).each)
         return racks.astype(float)[np.ravel(places)]
 
     def _least_racks(self, quantity: Packed, kinds: Numbers) -> Numbers:
@@ -282,7 +294,7 @@ class Kernel:
         for row, figure in enumerate(figures):
             if figure == "racks":
                 terms = self._placed(self.case.companions.racks)
-                found[row] = np.rint(summed(terms, bills.counts))
+                found[row] = np.rint(sum_rows(terms, bills.counts))
                 continue
             standing, bought = self.weights(figure)
             found[row] = standing @ bills.counts + bought @ bills.purchased
@@ -300,7 +312,7 @@ class Kernel:
 _kernel = lru_cache(maxsize=16)(Kernel)
 
 
-def kernel_of(case: Case) -> Kernel:
+def get_kernel(case: Case) -> Kernel:
     """The kernel of a case, shared by all cases with the same bills."""
     return _kernel(case.billed)
 
@@ -319,7 +331,7 @@ def _count_of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers
     return np.asarray(count + np.where(count != 0, quantity.if_any, 0))
 
 
-def summed(terms: PlacedTerms, counts: Numbers) -> Numbers:
+def sum_rows(terms: PlacedTerms, counts: Numbers) -> Numbers:
     """A sum of rows, added in their order."""
     if not terms:
         return np.zeros(counts.shape[1])
@@ -383,7 +395,7 @@ def _bill(case: Case, chosen: tuple[int, ...], places: tuple[int, ...]) -> Bill:
     return Bill(case, counts, dict(zip(names, purchased, strict=True)))
 
 
-# Storage: what a purchase gives.
+# Storage: bandwidth, capacity and endurance of a purchase.
 
 
 @dataclass(frozen=True)
@@ -417,34 +429,7 @@ class Stores:
         return Stores(*(getattr(self, each.name)[places] for each in fields(self)))
 
 
-def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """The (read, write) nameplate bandwidth of an item's units, GB/s."""
-    if not item.table:
-        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
-    known, read, write = np.array(item.table, dtype=float).T
-    inside = (units >= known[0]) & (units <= known[-1])
-    return (
-        np.where(inside, np.interp(units, known, read), 0.0),
-        np.where(inside, np.interp(units, known, write), 0.0),
-    )
-
-
-def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """(read, write) with ``units_lost`` of the units down, GB/s.
-
-    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
-    proportion to it. Negative where more is lost than there is.
-    """
-    left = units - item.units_lost
-    if not item.table:
-        return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
-    least, *first = item.table[0]
-    sides = zip(first, nameplates(item, np.maximum(left, least)), strict=True)
-    read, write = (np.where(left < least, each * left / least, side) for each, side in sides)
-    return read, write
-
-
-def stored(case: Case, counts: Counts) -> Stores:
+def sum_storage(case: Case, counts: Counts) -> Stores:
     """Bandwidth, capacity and endurance of storage.
 
     Args:
@@ -457,22 +442,19 @@ def stored(case: Case, counts: Counts) -> Stores:
     factor = np.full((2, size), np.inf)
     for row in np.flatnonzero(counts.any(axis=1)).tolist():
         item, units = case.storage[row], counts[row].astype(float)
-        some = units > 0
         if item.is_bulk:
             bulk_read += item.bulk_nameplate_read_gb_per_s * units
             bulk_tb += item.bulk_tb * units
             continue
-        each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
-        read += each_read
-        write += each_write
-        burst += (
-            item.burst_nameplate_gb_per_s * units if item.burst_nameplate_gb_per_s else each_write
-        )
+        some = units > 0
+        read += item.nameplate_read_gb_per_s * units
+        write += item.nameplate_write_gb_per_s * units
+        burst += (item.burst_nameplate_gb_per_s or item.nameplate_write_gb_per_s) * units
         buffer_gb += item.buffer_gb * units
         if case.tolerate_down:
-            left = degraded(item, units)
-            np.maximum(lost_read, np.where(some, each_read - left[0], 0.0), out=lost_read)
-            np.maximum(lost_write, np.where(some, each_write - left[1], 0.0), out=lost_write)
+            down = item.units_lost * some
+            np.maximum(lost_read, item.nameplate_read_gb_per_s * down, out=lost_read)
+            np.maximum(lost_write, item.nameplate_write_gb_per_s * down, out=lost_write)
         endured[some] += endurance_tb_per_day(item) * units[some]
         both = np.array(factors[item.family])[:, None]
         factor = np.where(some, np.minimum(factor, both), factor)
@@ -480,12 +462,12 @@ def stored(case: Case, counts: Counts) -> Stores:
     by_write, by_read = np.where(np.isinf(factor), 1.0, factor)
     plate, worn_s = write, worn_interval_s(case, endured)
     if case.bursts:
-        write, worn_s = with_bursts(case, plate, burst, buffer_gb, worn_s)
+        write, worn_s = add_bursts(case, plate, burst, buffer_gb, worn_s)
     safe = write - lost_write, read - lost_read
     return Stores(write, read, *safe, worn_s, by_write, by_read, plate, bulk_read, usable, bulk_tb)
 
 
-def with_bursts(
+def add_bursts(
     case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Nameplate write bandwidth at which a checkpoint is taken, GB/s, and shortest interval that
@@ -519,20 +501,19 @@ def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
 # Limits on purchases, as vectors.
 
 
-def limited(limits: Limits) -> tuple[Limit, ...]:
+def given_supplies(limits: Limits) -> tuple[Limit, ...]:
     """The limits on sums over the bill that are given."""
     return tuple(limit for limit in SUPPLIES if limits[limit.field] is not None)
 
 
-def allowed(supplies: Sequence[Limit], limits: Limits) -> Numbers:
+def supply_limits(supplies: Sequence[Limit], limits: Limits) -> Numbers:
     """The amounts that limits allow, each in the unit of its row."""
     return np.array([(limits[each.field] or 0.0) / each.scale for each in supplies], dtype=float)
 
 
 def least_order(offer: Offer) -> int:
     """The fewest units of an offer that may be bought, if any are."""
-    table = offer.table if isinstance(offer, Storage) else ()
-    return max(1, offer.min_units, table[0].units if table else 1)
+    return max(1, offer.min_units)
 
 
 def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[str, Flags]]:

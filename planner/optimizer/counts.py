@@ -8,12 +8,10 @@ costs or takes something, so the program has no more of anything than it needs.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case
@@ -21,7 +19,6 @@ from planner.case.figures import Bounds
 from planner.case.items import BillItem, Storage
 from planner.case.job import ROUNDING
 from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps
-from planner.optimizer.bill import Numbers, degraded, nameplates
 
 Expression = Any
 """A PuLP variable or affine expression, or a number (PuLP ships no types)."""
@@ -62,7 +59,7 @@ class Rows:
         if holds is not True:
             self.problem.addConstraint(constraint, f"{self.prefix}{name}{self.suffix}")
 
-    def ask_for(self, objective: Expression, *, maximise: bool) -> None:
+    def set_objective(self, objective: Expression, *, maximise: bool) -> None:
         """Replace the objective."""
         self.problem.sense = LpMaximize if maximise else LpMinimize
         self.problem.setObjective(objective + 0.0)
@@ -79,7 +76,7 @@ def value_of(expression: Expression, values: Mapping[str, float]) -> float:
 
 
 class Counts:
-    """Units in place of everything in the bill, as expressions that are made when asked for.
+    """Units in place of everything in the bill, as expressions that are made when first read.
 
     Args:
         rows: where variables and rows go.
@@ -103,11 +100,11 @@ class Counts:
         self.known |= dict.fromkeys(offers, 0.0)
         self.prices = 0
 
-    def know(self, counts: Mapping[str, Expression]) -> None:
+    def set_counts(self, counts: Mapping[str, Expression]) -> None:
         """Take counts that are known otherwise, as those that are decided."""
         self.known |= counts
 
-    def hold_ends(self) -> None:
+    def limit_largest_sizes(self) -> None:
         """Let no fabric grow beyond its largest size, whatever its switches are counted for."""
         fabrics = (q for q in self.makers.values() if isinstance(q, Steps))
         for fabric in dict.fromkeys(fabrics):
@@ -277,8 +274,8 @@ class Counts:
             least, found = quantity.packing.least(contents), values[racks.name]
             if found >= least - 0.5:
                 continue
-            prices = quantity.packing.prices_of(contents)
-            if prices.of(contents) > found + 1e-6:
+            prices = quantity.packing.price_counts(contents)
+            if prices.bound_racks(contents) > found + 1e-6:
                 self.price(name, prices.each)
             else:
                 self.fill(name, contents, least)
@@ -375,37 +372,12 @@ class Bandwidth:
         self.loss: dict[str, Sides] = {}
         for item in storage:
             name, count = item.id, units[item.id]
-            if item.table:
-                self.nameplate[name], self.loss[name] = self._table(item, count)
-                continue
             read, write = item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
             self.nameplate[name] = read * count, write * count
             if case.tolerate_down:
                 some = rows.whole(f"bought_{name}", 1)
                 rows.row(f"bought_{name}", count - float(tops[name]) * some <= 0.0)
                 self.loss[name] = item.units_lost * read * some, item.units_lost * write * some
-
-    def _table(self, item: Storage, units: Expression) -> tuple[Sides, Sides]:
-        """A table, straight between its rows: one piece is chosen, ``low f <= n <= high f``."""
-        rows, down = self.rows, self.case.tolerate_down
-        plates: list[Sides] = []
-        left: list[Sides] = []
-        parts, flags = [], []
-        for number, (low, high) in enumerate(straight_pieces(item)):
-            name = f"{item.id}_{number}"
-            flag = rows.whole(f"piece_{name}", 1)
-            part = rows.number(f"units_{name}", float(high))
-            rows.row(f"piece_{name}_low", part - float(low) * flag >= 0.0)
-            rows.row(f"piece_{name}_high", part - float(high) * flag <= 0.0)
-            ends = np.array([low, high], dtype=float)
-            plates.append(_along(ends, nameplates(item, ends), flag, part))
-            left.append(_along(ends, degraded(item, ends), flag, part) if down else (0.0, 0.0))
-            parts.append(part)
-            flags.append(flag)
-        rows.row(f"pieces_{item.id}", lpSum(parts) - units == 0.0)
-        rows.row(f"one_piece_{item.id}", lpSum(flags) <= 1.0)
-        (read, write), (safe_read, safe_write) = _sums(plates), _sums(left)
-        return (read, write), (read - safe_read, write - safe_write)
 
     @property
     def total(self) -> Sides:
@@ -421,39 +393,12 @@ class Bandwidth:
         """The most (read, write) that appliances deliver, bursts included."""
         read = write = 0.0
         for item in self.storage:
-            units = [row.units for row in item.table] or [self.tops[item.id]]
-            reads, writes = nameplates(item, np.array(units, dtype=float))
-            read += float(reads.max())
-            write += max(item.burst_nameplate_gb_per_s * self.tops[item.id], float(writes.max()))
+            units = self.tops[item.id]
+            read += item.nameplate_read_gb_per_s * units
+            write += max(item.burst_nameplate_gb_per_s, item.nameplate_write_gb_per_s) * units
         return self.case.delivered_read_share * read, self.case.delivered_write_share * write
 
 
 def _sums(sides: Iterable[Sides]) -> Sides:
     read, write = (lpSum(side) for side in zip(*sides, strict=True))
     return read, write
-
-
-def _along(
-    ends: Numbers, sides: tuple[Numbers, Numbers], flag: Expression, part: Expression
-) -> Sides:
-    """(Read, write) on a straight piece of a table: at_low + slope (units - low)."""
-    first, last = ends.tolist()
-    lines = [
-        (low, (high - low) / max(1.0, last - first)) for low, high in map(np.ndarray.tolist, sides)
-    ]
-    read, write = ((low - slope * first) * flag + slope * part for low, slope in lines)
-    return read, write
-
-
-def straight_pieces(item: Storage) -> list[tuple[int, int]]:
-    """(Low, high) units of a table's pieces on which its degraded bandwidth is straight, too.
-
-    Cuts are at whole units: between two of them nothing is bought.
-    """
-    rows = [row.units for row in item.table]
-    pieces = [(rows[0], rows[0])] if len(rows) == 1 else []
-    for low, high in itertools.pairwise(rows):
-        inside = [n for row in rows if low < (n := row + item.units_lost) < high]
-        cuts = sorted({low, high, *map(math.floor, inside), *map(math.ceil, inside)})
-        pieces += itertools.pairwise(cuts)
-    return pieces

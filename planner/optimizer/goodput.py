@@ -147,7 +147,7 @@ class Drives:
         self.drain_s, self.full = np.array(joined, dtype=float).reshape(-1, 2).T
         self.there = np.isfinite(self.full)
 
-    def of(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
+    def local_level(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
         """The local level of uses by GPUs in use, of each k or the only one."""
         levels = self.levels
         writing = np.ones_like(gpus) if self.one_writes else gpus
@@ -348,8 +348,8 @@ class Shrunk:
     ``running`` replicas, those ``failing`` that work sees, those ``resting`` that restarts see. A
     unit that is back finds the job computing with the probability ``alone``, after restarts that
     ``began`` per second; the job ``fails`` and ``others`` come back, per second; another is back
-    ``meanwhile``. Restarts with more replicas take ``stands``, each time of repair ``longer``;
-    units that wait for a capture leave ``late`` undone.
+    ``meanwhile``. Restarts with more replicas take the share ``growing``, each time of repair
+    ``longer``; units that wait for a capture leave ``late`` undone.
     """
 
     running: Numbers
@@ -360,12 +360,12 @@ class Shrunk:
     fails: Numbers
     others: Numbers
     meanwhile: Numbers
-    stands: Numbers
+    growing: Numbers
     longer: Numbers
     late: Numbers
 
     @classmethod
-    def of(cls, units: Units, counts: Numbers, replicas: Numbers) -> Shrunk:
+    def average_states(cls, units: Units, counts: Numbers, replicas: Numbers) -> Shrunk:
         """The averages.
 
         Args:
@@ -386,7 +386,7 @@ class Shrunk:
         began = met / how.repair_s + (1.0 - how.hardware_share) * fails
         alone = np.asarray(sum(part * np.exp(-began * s) for part, s in how.after_failures))
         again = np.minimum(after * how.grow_s, MOST_EXPONENT)
-        stands_s = np.expm1(again) / np.maximum(after, 1e-300)
+        growing_s = np.expm1(again) / np.maximum(after, 1e-300)
         counted = np.clip(1.0 - out / whole + together / does, 0.0, None)
         late = counted * brought / how.repair_s * alone / np.maximum(fails, 1e-300)
         spared = brought / np.maximum(running, 1e-300) / load
@@ -399,8 +399,8 @@ class Shrunk:
             began=began,
             fails=fails,
             others=np.maximum(met - 1.0, 0.0) / how.repair_s,
-            meanwhile=how.hardware_share * fails * stands_s,
-            stands=grown * stands_s / how.repair_s / all_,
+            meanwhile=how.hardware_share * fails * growing_s,
+            growing=grown * growing_s / how.repair_s / all_,
             longer=grown * np.exp(again) / all_,
             late=late / all_,
         )
@@ -422,7 +422,7 @@ class Shrunk:
         passes = self.alone * self._passes(self.fails + self.others, interval_s)
         planned = passes / (1.0 + self.meanwhile * passes)
         waits = self.late * (1.0 - self._passes(self.fails, interval_s))
-        return np.asarray(self.running - planned * (self.stands + self.longer * more) - waits)
+        return np.asarray(self.running - planned * (self.growing + self.longer * more) - waits)
 
     def _passes(self, per_s: Numbers, interval_s: Numbers) -> Numbers:
         """The probability that the next capture comes before an event of this rate."""

@@ -2,7 +2,7 @@
 
 The search scales useful work and money per useful work as logarithms, other money in MUSD. Every
 column rises, or stays, with each unit that is bought: sums over the bill, and counts of units with
-a weight each. Of bandwidth that falls somewhere by a table of sizes boxes see the least per unit.
+a weight each.
 
 A price list may hold thousands of near-clones. One covers another of the same family where the
 companions count both alike, whatever it takes (money, power, weight) is no more, and whatever it
@@ -28,7 +28,7 @@ from planner.case.model import Ceil, Companions, ObjectiveName, Quantity, Steps,
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers, bill
-from planner.optimizer.operate import Run, stores_of
+from planner.optimizer.operate import Run, purchased_storage
 from planner.optimizer.useful_work import PRICES, WORK_OBJECTIVES, Measure, Point, Team
 
 TIE_TOLERANCE = 1e-6
@@ -43,7 +43,7 @@ WRITTEN = "bought_write"
 TIES = ("capex_usd", "it_power_kw", "units", "names")
 """Tie-breaks of equally good plans, in this order."""
 MANY = 40
-"""So many products are solved as they are: a model of them is small, and known plans stay."""
+"""Up to this number of products none is left out: a model of them is small."""
 
 
 def name_weight(item_id: str) -> float:
@@ -78,7 +78,7 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         return math.log(spent / work_paid(case, run, ratio))
 
     def written(run: Run) -> float:
-        return float(case.delivered_write_share * stores_of(case, run.units).sustained[0])
+        return float(case.delivered_write_share * purchased_storage(case, run.units).sustained[0])
 
     measures: dict[str, Callable[[Run], float]] = {
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
@@ -102,7 +102,7 @@ def work_paid(case: Case, run: Run, ratio: str = "") -> float:
     return run.useful_pflops(case.job.mfu or 0.0) * case.million_tokens_per_pflops()
 
 
-def totals_of(case: Case, run: Run) -> dict[str, float]:
+def bill_totals(case: Case, run: Run) -> dict[str, float]:
     """Sums over the bill of a run and its cost of useful work, named as a plan's totals."""
     spent = bill(case, run.units, run.ways)
     found = {name: spent[name] for name in (*SUMS, "racks")}
@@ -116,13 +116,13 @@ def totals_of(case: Case, run: Run) -> dict[str, float]:
 # A run as a program has it.
 
 
-def team_of(case: Case, run: Run) -> Team:
+def plan_team(case: Case, run: Run) -> Team:
     """The team of a plan: types, ways, mode and spares."""
     running = tuple(case.in_use(run.used, run.ways))
     return Team(running, run.mode, run.every, run.spares, run.spares)
 
 
-def point_of(case: Case, run: Run) -> Point:
+def operating_point(case: Case, run: Run) -> Point:
     """The operating point of a plan."""
     endured = 0.0
     for item in case.bought(run.units):
@@ -132,7 +132,7 @@ def point_of(case: Case, run: Run) -> Point:
     return Point(float(run.gpus), write, read, run.degraded_write_gb_per_s, endured or math.inf)
 
 
-def work_of(case: Case, run: Run) -> dict[Measure, float]:
+def useful_work(case: Case, run: Run) -> dict[Measure, float]:
     """Useful work of a plan in each measure."""
     return {"gpus": run.useful_gpus, "pflops": run.useful_pflops(case.job.mfu or 0.0)}
 
@@ -154,7 +154,7 @@ class Columns:
     counted: tuple[str, ...]
 
     @classmethod
-    def of(cls, case: Case, also: Iterable[str] = ()) -> Columns:
+    def for_case(cls, case: Case, also: Iterable[str] = ()) -> Columns:
         """The columns that limits of a case need, and others."""
         asked = {*also}
         if case.objective in RATIOS or any(case.limits[name] is not None for name in PRICES):
@@ -197,27 +197,13 @@ class Columns:
             "units": lambda offer: 1.0,
             "names": lambda offer: name_weight(offer.id),
             "disliked": lambda offer: float(offer.id in self.case.policy.disliked),
-            WRITTEN: lambda offer: self.case.delivered_write_share * least_write(offer),
+            WRITTEN: lambda offer: (
+                self.case.delivered_write_share
+                * (offer.nameplate_write_gb_per_s if isinstance(offer, Storage) else 0.0)
+            ),
         }
         rows = [[counted[name](offer) for name in self.counted] for offer in offers]
         return np.array(rows, dtype=float).reshape(len(offers), len(self.counted))
-
-
-def least_write(item: Offer) -> float:
-    """The least write bandwidth that a unit of storage gives in any number, GB/s."""
-    if not isinstance(item, Storage):
-        return 0.0
-    if not item.table:
-        return item.nameplate_write_gb_per_s
-    return min(row.write_gb_per_s / row.units for row in item.table)
-
-
-def most_each(item: Storage) -> tuple[float, float]:
-    """The most (read, write) bandwidth that a unit of an item gives, GB/s."""
-    if not item.table:
-        return item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
-    read, write = zip(*((read / n, write / n) for n, read, write in item.table), strict=True)
-    return max(read), max(write)
 
 
 def least_column(objective: str) -> str | None:
@@ -241,7 +227,7 @@ def for_work(case: Case) -> Case:
     name: ObjectiveName = "useful_gpus"
     if tokens or (counted and not hours):
         name = "goodput"
-    return replace(case, objective=name, indifference=0.0).billed_as(case)
+    return replace(case, objective=name, indifference=0.0).share_bills_of(case)
 
 
 # Products that no plan needs, because another is as good in everything.
@@ -266,7 +252,7 @@ def without_dominated(case: Case) -> Case:
         case,
         systems=tuple(system for system in case.systems if system.id not in gone),
         storage=tuple(item for item in case.storage if item.id not in gone),
-        companions=case.companions.renamed(lost),
+        companions=case.companions.rename_counts(lost),
         covered=(*case.covered, *sorted(gone)),
     )
 
@@ -286,7 +272,7 @@ def _dominated(case: Case, owners: dict[str, str]) -> set[str]:
     """The ids of the products that another covers."""
     counted, groups = _dependents(case.companions, owners), defaultdict(list)
     asked = [name for name in (*TIES, least_column(case.objective)) if name is not None]
-    figures = [name for name in Columns.of(case, asked).figures if name in SUMS]
+    figures = [name for name in Columns.for_case(case, asked).figures if name in SUMS]
     figures.sort(key=lambda name: TIES.index(name) if name in TIES else len(TIES))
     for offer in (*case.systems, *case.storage):
         if offer.installed == 0 and offer.unit_net_usd is not None:
@@ -320,10 +306,9 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
         ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
         return (offer.pack, named, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
-    table = offer.id if offer.table else ""
     down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
     worn = offer.endurance_tb_per_day is None
-    return (offer.pack, named, offer.family, table, worn, down if case.tolerate_down else ())
+    return (offer.pack, named, offer.family, worn, down if case.tolerate_down else ())
 
 
 def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
@@ -332,12 +317,12 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
     states: list[Offer] = [offer]
     if isinstance(offer, System):
         capped = {way.power_share: way for way in offer.ways if way.power_share != 1.0}
-        states += [offer.provisioned_for(way) for way in capped.values()]
+        states += [offer.at_set_point(way) for way in capped.values()]
     takes = []
     for parts in (SUMS[figure] for figure in figures):
-        takes.append(sum(part.adds(offer, case.rates) for part in parts if part.bought))
+        takes.append(sum(part.addend(offer, case.rates) for part in parts if part.bought))
         placed = [part for part in parts if not part.bought]
-        takes += [sum(part.adds(each, case.rates) for part in placed) for each in states]
+        takes += [sum(part.addend(each, case.rates) for part in placed) for each in states]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     if isinstance(offer, System):
         takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
@@ -359,7 +344,9 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
 def _owners(case: Case) -> dict[str, str]:
     """The product of each count that is of one product alone, such as its racks."""
     owners = {offer.id: offer.id for offer in (*case.systems, *case.storage)}
-    owners |= {s.wired(fabric): s.id for s in case.rewired for fabric in s.fabrics}
+    owners |= {
+        s.fabric_count(fabric): s.id for s in case.multi_fabric_systems for fabric in s.fabrics
+    }
     for quantity in case.companions.quantities:
         owner = _owner_of(quantity, owners)
         if owner is not None and not isinstance(quantity, Steps):

@@ -25,9 +25,9 @@ from planner.optimizer.bill import (
     Stores,
     Vendors,
     bill,
+    given_supplies,
     least_order,
-    limited,
-    stored,
+    sum_storage,
     unmet_needs,
 )
 from planner.optimizer.goodput import Shrunk
@@ -48,7 +48,7 @@ class Run:
     ``data_gb_per_s``, through all in use. ``goodput`` counts the share of time ``waiting`` for
     repairs. Of a job that goes on with fewer replicas ``waiting`` is the share of its work lost to
     units out, and ``mtti_s`` that of the replicas that run. ``ways`` are ids, one for each type in
-    use; ``units`` and ``used`` count by item; ``every`` so many-th local checkpoint goes on.
+    use; ``units`` and ``used`` count by item; each ``every``-th local checkpoint goes on.
     """
 
     mode: Mode
@@ -110,10 +110,9 @@ def operate(
         used: systems in use by type.
         ways: ids of the ways; a type without one runs in its first.
     """
-    hot = case.job.hot_spares
-    if any(count and count + hot > units.get(name, 0) for name, count in used.items()):
+    if any(count > units.get(name, 0) for name, count in used.items()):
         return None
-    single = _Single.of(case, mode, units, used, gpus, ways)
+    single = _Single.build(case, mode, units, used, gpus, ways)
     if single is None:
         return None
     ran = single.work.run(single.use)
@@ -141,7 +140,7 @@ def run_at(
         ways: ids of the ways; a type without one runs in its first.
         every: each how many-th local checkpoint goes on to storage.
     """
-    single = _Single.of(case, mode, units, used, gpus, ways, every)
+    single = _Single.build(case, mode, units, used, gpus, ways, every)
     if single is None or any(mode == "local" and way.drives is None for _, way in single.running):
         return None
     ran = single.work.run(single.use, interval_s=np.array([interval_s]))
@@ -151,7 +150,7 @@ def run_at(
 def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
     """The goodput of the GPUs of a run with other storage, an entry each, with a local level
     at the best k; 0 where a limit on running breaks."""
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways)
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways)
     assert single is not None
     use, count, some = single.use, len(stores.write), len(single.use.gpus)
     each = np.repeat(np.arange(some), count)
@@ -172,7 +171,7 @@ class _Single:
     used: Mapping[str, int]
 
     @classmethod
-    def of(
+    def build(
         cls,
         case: Case,
         mode: Mode,
@@ -200,7 +199,7 @@ class _Single:
             same + place,
             same + count,
             same + gpus,
-            stores_of(case, units).take(same),
+            purchased_storage(case, units).take(same),
             ports=Ports(*(each[same] for each in work.ports_of(place, counts))),
             every=tried,
         )
@@ -222,7 +221,7 @@ class _Single:
             writing = min((n * s.client_write_gb_per_s, n) for n, s in counts)[1]
         spares = 0
         if repair is not None:
-            spares = max(0, repair.standing_by(way.spare_unit, self.units[system.id], gpus))
+            spares = max(0, repair.count_spares(way.spare_unit, self.units[system.id], gpus))
         return Run(
             mode=work.mode,
             units=self.units,
@@ -255,10 +254,10 @@ class _Single:
         )
 
 
-def stores_of(case: Case, units: Mapping[str, int]) -> Stores:
+def purchased_storage(case: Case, units: Mapping[str, int]) -> Stores:
     """Bandwidth, capacity and endurance of the storage of one purchase."""
     counts = [[units.get(item.id, 0)] for item in case.storage]
-    return stored(case, np.array(counts, dtype=np.int64).reshape(-1, 1))
+    return sum_storage(case, np.array(counts, dtype=np.int64).reshape(-1, 1))
 
 
 # The GPUs in use of one purchase, divided among several types.
@@ -274,8 +273,8 @@ def best_division(
     """The GPUs in use of the best score and the systems in use of each type.
 
     Numbers of GPUs are tried in the order of their bound, until the best is no worse than the
-    next bound; each is divided among the types in every way that no other passes both in what
-    is written and in what is read.
+    next bound; each is divided among the types in every way that no other exceeds both in
+    write and in read bandwidth.
 
     Args:
         team: a team of several types.
@@ -337,17 +336,17 @@ def _divisions(work: Work, team: int, most: Sequence[int], gpus: int) -> list[tu
 # Figures of a run in the records of the sizing model.
 
 
-def shrunk_of(case: Case, run: Run) -> Shrunk | None:
+def elastic_averages(case: Case, run: Run) -> Shrunk | None:
     """The averages over the units out of a job that goes on with fewer replicas."""
     repair = case.job.repair
     if repair is None or not repair.shrinks:
         return None
-    single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
     assert single is not None
     return single.work.shrunk(single.use)
 
 
-def levels_of(job: Job, run: Run) -> Levels:
+def checkpoint_times(job: Job, run: Run) -> Levels:
     """The times of a run's checkpoints and restarts."""
     levels, repair = job.levels if run.mode == "local" else None, job.repair
     return Levels(
@@ -386,7 +385,7 @@ def meets_floors(case: Case, run: Run) -> bool:
 
 def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]:
     """Yield each limit on running with its value and the amount allowed, None where it is not."""
-    job, limits, gpus, stores = case.job, case.limits, run.gpus, stores_of(case, run.units)
+    job, limits, gpus, stores = case.job, case.limits, run.gpus, purchased_storage(case, run.units)
     pflops = run.useful_pflops(job.mfu or 0.0)
     write_s = job.checkpoint_gb / run.degraded_write_gb_per_s
     bought = case.delivered_write_share * float(stores.sustained[0])
@@ -432,7 +431,7 @@ def limits_on(case: Case, run: Run) -> Iterator[tuple[str, float, float | None]]
 
 
 def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
-    """True if counts keep minimum orders, highest counts, size tables and the families allowed."""
+    """True if counts keep minimum orders, highest counts and the families allowed."""
     serving: dict[str, int] = {}
     for offer in case.offers():
         count, high = units.get(offer.id, 0), offer.high
@@ -444,8 +443,6 @@ def is_orderable(case: Case, units: Mapping[str, int]) -> bool:
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:
             serving[offer.family] = serving.get(offer.family, 0) + count
-            if offer.table and count > offer.table[-1].units:
-                return False
     if len(serving) > case.max_families:
         return False
     most = {family.id: family.max_units for family in case.families}
@@ -462,7 +459,7 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
         spent = bill(case, units, ways)
     except ValueError:
         return ["fabric"]
-    sums = limited(case.limits)
+    sums = given_supplies(case.limits)
     unplaced = (name for way in ways for name in case.unplaced.get(way, ()))
     return [
         *(s.name for s in sums if spent[s.figure] > (case.limits[s.field] or 0.0) * (1 + SLACK)),
@@ -478,7 +475,7 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
 
 def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
     """The limits that counts of GPU systems and storage break without their bill."""
-    most, stores = case.limits["most_write_gb_per_s"], stores_of(case, units)
+    most, stores = case.limits["most_write_gb_per_s"], purchased_storage(case, units)
     offers = (*case.systems, *case.storage)
     counts = np.array([[units.get(offer.id, 0)] for offer in offers], dtype=np.int64)
     broken = []
@@ -492,3 +489,29 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
     """The largest share of one vendor in a category, 0 where nothing is bought."""
     parts = [sum(units[name] for name in ids) for ids in split.vendors]
     return max(parts) / sum(parts) if any(parts) else 0.0
+
+
+# The plan of another case.
+
+
+def fit_operation(case: Case, run: Run) -> Run | None:
+    """An operation at its best under a case; None where that refuses its purchase or use.
+
+    Args:
+        run: an operation of another case with the same products.
+    """
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    units = {name: run.units.get(name, 0) for name in ids}
+    if not is_orderable(case, units) or broken_limits(case, units, run.ways):
+        return None
+    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
+        return None
+    found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
+    if found is None or not meets_floors(case, found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
+        return None
+    return replace(found, units=units)

@@ -24,7 +24,7 @@ from typing import Any
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.figures import cap, cap_in_use, sizes_fall, weights
+from planner.case.figures import has_falling_sizes, max_units, max_units_in_use, weights
 from planner.case.items import Offer
 from planner.case.job import ROUNDING
 from planner.figures import OBJECTIVES, RATIOS
@@ -37,7 +37,7 @@ CLEAN = 1e-8
 Coefficients of 1e-15 beside 1 lead solvers astray."""
 TINY = 1e-9
 PIECES = 8
-"""A demand that is convex in the GPUs in use is held by so many tangents."""
+"""Tangents that hold a demand which is convex in the GPUs in use."""
 
 
 class Program(Rows):
@@ -56,11 +56,11 @@ class Program(Rows):
 
     def __init__(self, case: Case, team: Team) -> None:
         # Sets and parameters
-        if case.rewired:  # the way names the compute fabric
-            case = replace(case, companions=case.companions_in([way.id for way in team.ways]))
+        if case.multi_fabric_systems:  # the way names the compute fabric
+            case = replace(case, companions=case.companions_for([way.id for way in team.ways]))
         self.case, self.job, self.team = case, case.job, team
         self.useful = UsefulWork(case, team)
-        self.sizes_fall = sizes_fall(case)
+        self.sizes_fall = has_falling_sizes(case)
         self.systems, self.ways = [system for system, _ in team.running], team.ways
         policy = case.policy
         self.named = {name for ids in policy.required for name in ids}
@@ -80,7 +80,7 @@ class Program(Rows):
             offer.id: self.whole(f"x_{offer.id}", self.tops[offer.id], float(offer.low))
             for offer in self.offers
         }
-        self.count.know(self.units)
+        self.count.set_counts(self.units)
         self.used = {
             each.id: self.whole(f"used_{each.id}", max(1, self.tops[each.id]), 1.0)
             for each in self.systems
@@ -103,7 +103,7 @@ class Program(Rows):
 
         # Constraints
         self.standing_at_the_set_point()
-        self.hot_spares()
+        self.systems_in_use()
         self.spare_units()
         self.gpus_in_use()
         self.storage_families()
@@ -121,7 +121,7 @@ class Program(Rows):
         self.vendor_rule()
         self.held_write()
         self.vendor_policy()
-        self.count.hold_ends()
+        self.count.limit_largest_sizes()
         self.supplies()
         self.stock()
 
@@ -133,18 +133,18 @@ class Program(Rows):
         """
         if any(offer.id in self.case.unplaced.get(way.id, ()) for way in self.ways):
             return False
-        if cap(self.case, offer) == 0 == offer.low:
+        if max_units(self.case, offer) == 0 == offer.low:
             return False
         idle = {each.id for each in self.case.systems} - {each.id for each in self.systems}
         return offer.id not in idle or offer.low > 0 or offer.id in self.named
 
     def _most_units(self, offer: Offer) -> int:
         """The most units of an offer that any plan can hold."""
-        most = cap(self.case, offer)
+        most = max_units(self.case, offer)
         in_use = next((system for system in self.systems if system.id == offer.id), None)
         may_stand_idle = offer.low > 0 or self.sizes_fall or offer.id in self.named
         if in_use is not None and not may_stand_idle:
-            most = min(most, cap_in_use(self.case, in_use))
+            most = min(most, max_units_in_use(self.case, in_use))
         return max(most, offer.low)
 
     # Variables
@@ -163,7 +163,7 @@ class Program(Rows):
     # Constraints
 
     def _at_most(self, delivered: Expression, limit: Expression, name: str) -> None:
-        """Add ``delivered <= limit``, and remember the limit: it is what a purchase delivers."""
+        """Add ``delivered <= limit``; keep the limit, as a purchase delivers the least of all."""
         self.ceilings.setdefault(delivered.name, []).append(limit)
         self.row(name, delivered - limit <= 0.0)
 
@@ -172,13 +172,12 @@ class Program(Rows):
         chosen = {way.id for way in self.ways}
         for name, (system, way) in self.case.capped.items():
             place = self.count[system.place] if name in chosen else 0.0
-            self.count.know({way.standing: place})
+            self.count.set_counts({way.count_name: place})
 
-    def hot_spares(self) -> None:
-        """u_k + hot <= x_k: a fixed number of idle systems of a type in use."""
+    def systems_in_use(self) -> None:
+        """u_k <= x_k: systems in use are bought."""
         for system in self.systems:
-            idle = float(self.job.hot_spares)
-            self.row(f"used_{system.id}", self.used[system.id] + idle <= self.units[system.id])
+            self.row(f"used_{system.id}", self.used[system.id] <= self.units[system.id])
 
     def spare_units(self) -> None:
         """h + units in use <= units bought, where spares are of a pool: systems, or their trays."""
@@ -263,8 +262,9 @@ class Program(Rows):
             self._at_most(self.safe_read, read - lost_read, f"safe_read_{item.id}")
 
     def bandwidth_of_clients(self) -> None:
-        """B <= f C for every family that serves: C is what the GPU systems in use move, f of it
-        through the family's clients. Where one replica writes, C is that of its systems.
+        """B <= f C for every family that serves, C the client bandwidth of the systems in use.
+
+        f is the factor of the family's clients. Where one replica writes, C is that of its systems.
         """
         self._clients("write", self.write, one_replica=self.job.one_replica_writes)
         self._clients("read", self.read, one_replica=False)
@@ -417,7 +417,7 @@ class Program(Rows):
             if item.stock is not None:
                 self.bought.hold_stock(item)
 
-    # Useful work: variables below tangents, and what the problem asks of it
+    # Useful work: variables below tangents, and its floors
 
     def measure_work(self) -> None:
         """Add useful work in the measures that the problem asks for, and its floors:

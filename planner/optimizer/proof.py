@@ -4,9 +4,9 @@
     stage 2   the cheapest bill that is as good as the problem asks (`indifference`, `prefer`)
 
 Useful work is bounded by tangents where it is concave in the operating point (form ``tangents``);
-elsewhere the program is asked for the plan's own operating point (form ``demands``) and proves the
+elsewhere the program requires the plan's own operating point (form ``demands``) and proves the
 bill that provides it. Where program and search disagree there is no plan: an error says which
-figure. A solver's bound that a known plan passes is asked for again, without presolve.
+figure. A solver's bound that a known plan passes is computed again, without presolve.
 
 `prove_again` leaves GPU types, way, mode and spares free: a proof independent of the search.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from planner.case import Case
-from planner.case.figures import cap
+from planner.case.figures import max_units
 from planner.errors import SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION
@@ -32,19 +32,19 @@ from planner.optimizer.bill import bill
 from planner.optimizer.objective import (
     measure,
     natural,
-    point_of,
-    team_of,
+    operating_point,
+    plan_team,
+    useful_work,
     without_idle_bursts,
-    work_of,
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName
 from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team, UsefulWork
-from planner.optimizer.work import teams_of
+from planner.optimizer.work import list_teams
 
 if TYPE_CHECKING:
-    from planner.optimizer.optimise import Certificate
+    from planner.optimizer import Certificate
 
 Form = Literal["tangents", "demands", "linear"]
 """Useful work by tangents, by the demands of an operating point, or not needed."""
@@ -59,11 +59,11 @@ NEAR = 1e-9
 """Slack of rows at a plan's own figures, against rounding."""
 ROUNDS = 60
 LARGE, RELAXED_ROUNDS = 1_000, 6
-"""Programs of more variables are solved in fractions first, so often."""
+"""Programs of more variables are solved in fractions first, at most this often."""
 AGREED = 3e-6
 """Share by which the values of program and search may differ."""
 WITHIN = 3e-7
-"""Share by which a bill is asked to be clearly as good as the search asks: one that the search
+"""Share by which a bill has to be better than the search requires: one that the search
 refused by a rounding is none that it missed."""
 _FAR = (0.5, 0.9, 1.1, 2.0)
 SPREAD = {"gpus": (0.9, 0.99, 1.01, 1.1), "write": _FAR, "read": _FAR, "endured": _FAR}
@@ -92,7 +92,7 @@ class Proof(NamedTuple):
 
 
 def _refuse(better: float, value: float, known: float, label: str, unit: str) -> None:
-    """Raise VerificationError where the program has a plan that is better by so much, clearly."""
+    """Raise VerificationError where the program has a plan that is clearly better."""
     if better > AGREED * max(abs(known), NEAR):
         text = f"{label}: the integer program says {value:,.9g} {unit}, the search {known:,.9g}"
         raise VerificationError((text,))
@@ -129,7 +129,7 @@ class Stage:
             if not own and not partly:
                 return False
             for at, true in zip(points, useful.values(points, counted), strict=True):
-                least = min((tangent.of(at) for tangent in own), default=-math.inf)
+                least = min((tangent.evaluate(at) for tangent in own), default=-math.inf)
                 if least < true * (1.0 - EXACT) and not partly:
                     return False
             drawn += [(counted, tangent) for tangent in own]
@@ -151,7 +151,7 @@ class Stage:
             SolverError: the solver insists on a bound that a known plan passes.
             OverstatedError: no tangent holds useful work where a solution has it.
         """
-        self.program.ask_for(objective, maximise=maximise)
+        self.program.set_objective(objective, maximise=maximise)
         sign = 1.0 if maximise else -1.0
 
         def refuted(found: Solved) -> bool:
@@ -171,8 +171,8 @@ class Stage:
 
         if self.program.problem.numVariables() > LARGE:  # tangents that save a long solve
             relaxed = partial(solvers.solve, self.program.problem, relaxed=True)
-            self.settle(relaxed, whole=False, rounds=RELAXED_ROUNDS)
-        found = self.settle(ask)
+            self.solve_rounds(relaxed, whole=False, rounds=RELAXED_ROUNDS)
+        found = self.solve_rounds(ask)
         self.cut = self.cut or found.status == "limit"
         return Solved("limit", bound=found.bound) if found.status == "limit" else found
 
@@ -187,7 +187,7 @@ class Stage:
             known=known,
         )
 
-    def settle(
+    def solve_rounds(
         self, ask: Callable[[], Solved], *, whole: bool = True, rounds: int = ROUNDS
     ) -> Solved:
         """Ask again, with more rows, until a solution breaks none; "limit" after many rounds."""
@@ -215,7 +215,7 @@ class Stage:
             if true is None or values[work.name] <= true * (1.0 + EXACT):
                 continue
             tangent = program.useful.tangent(at, counted, program.most)
-            if tangent is None or tangent.of(at) > values[work.name] * (1.0 - NEAR):
+            if tangent is None or tangent.evaluate(at) > values[work.name] * (1.0 - NEAR):
                 raise OverstatedError
             program.below(counted, tangent)
             broken = True
@@ -276,9 +276,11 @@ class _Prover:
         assert plan is not None
         best = self.answer.untouched or plan
         stage = self.stage_of(best)
-        value, bound = (None, None) if self.is_demanded(stage) else self.first_stage(stage, best)
+        value, bound = (None, None) if self.is_given_work(stage) else self.first_stage(stage, best)
         form, cut, first = stage.form, stage.cut, stage.program.problem
-        if best is not plan and (form == "demands" or team_of(case, best) != team_of(case, plan)):
+        if best is not plan and (
+            form == "demands" or plan_team(case, best) != plan_team(case, plan)
+        ):
             stage = self.stage_of(plan)
         if self.save_model is not None and value is not None:
             solvers.write_model(first, self.save_model)
@@ -304,24 +306,31 @@ class _Prover:
 
     def stage_of(self, run: Run) -> Stage:
         """The program of a plan's way and spares, its useful work bounded."""
-        case, team = self.case, team_of(self.case, run)
+        case, team = self.case, plan_team(self.case, run)
         stage = Stage(Program(case, team), self.solver, self.deadline)
         repair = case.job.repair
         if not case.needs_goodput and not (repair is not None and repair.shrinks):
             return stage  # a job that goes on with fewer replicas may keep no work at all
         if stage.program.useful.concave and not self.demands:
             stage.program.measure_work()
-            plans = [run, *(p for p in (self.answer.operation,) if p and team_of(case, p) == team)]
-            if stage.bound_work(points_around(stage.program, [point_of(case, p) for p in plans])):
+            plans = [
+                run,
+                *(p for p in (self.answer.operation,) if p and plan_team(case, p) == team),
+            ]
+            if stage.bound_work(
+                points_around(stage.program, [operating_point(case, p) for p in plans])
+            ):
                 return stage
             stage.program = Program(case, team)
         stage.form = "demands"
-        less = {name: each * (1.0 - NEAR) for name, each in point_of(case, run)._asdict().items()}
+        less = {
+            name: each * (1.0 - NEAR) for name, each in operating_point(case, run)._asdict().items()
+        }
         at = Point(**less)._replace(gpus=float(run.gpus))
         stage.program.operate_at(at)
         if case.bursts:
             stage.program.bursts(at, run.remote_interval_s)
-        done = work_of(case, run)
+        done = useful_work(case, run)
         for name, counted, each in stage.program.ratios():
             limit = case.limits[name]
             if limit is not None:  # at the operating point work is at least the plan's
@@ -331,7 +340,7 @@ class _Prover:
 
     def objective(self, stage: Stage, run: Run, ratio: float = 0.0) -> tuple[Any, float]:
         """The objective and its scale; work at a plan's operating point is that of the plan."""
-        done = work_of(self.case, run) if stage.form == "demands" else None
+        done = useful_work(self.case, run) if stage.form == "demands" else None
         return stage.program.objective(ratio, done)
 
     def value_of(self, run: Run) -> float:
@@ -339,7 +348,7 @@ class _Prover:
         name = self.case.objective
         return natural(name, measure(self.case, name)(run))
 
-    def is_demanded(self, stage: Stage) -> bool:
+    def is_given_work(self, stage: Stage) -> bool:
         """True if the objective is work that the operating point demands: nothing to prove."""
         return stage.form == "demands" and self.case.maximise and self.case.objective in MEASURES
 
@@ -373,7 +382,7 @@ class _Prover:
     def second_stage(self, stage: Stage, plan: Run) -> Solved:
         """The cheapest bill that is as good as the problem asks."""
         case, program = self.case, stage.program
-        if not self.is_demanded(stage):
+        if not self.is_given_work(stage):
             self.hold_objective(stage, plan)
         if case.policy.disliked:
             label, units = "units from other vendors", 0.0
@@ -431,15 +440,15 @@ def points_around(program: Program, plans: Sequence[Point]) -> list[Point]:
 # A second proof, with GPU types, way, mode and spares free.
 #
 # The problem is divided into parts: a set of GPU types with a way each, a mode, how often local
-# checkpoints go on to storage, from so many to so many spares. A part buys the fewest spares of its
-# range and counts the most, so its program is a bound. Each is asked for a plan that is better than
+# checkpoints go on to storage, and a range of spares. A part buys the fewest spares of its
+# range and counts the most, so its program is a bound. Each is searched for a plan better than
 # the best one known, by more than a gap. A part that has none is closed; another is divided until
 # its range is a single number.
 
 BETTER = 2e-6
 """A plan has to be better by this share to count as better."""
 MOST_COUNTS = 4_000
-"""So many numbers of GPUs are worked out where useful work is not concave."""
+"""Numbers of GPUs that are computed where useful work is not concave."""
 MOST_TEAMS = 400
 """Sets of types and ways beyond which nothing is proven a second time."""
 SEEDS = tuple(itertools.product((0.25, 0.5, 0.9), (0.05, 0.3)))
@@ -500,7 +509,7 @@ def _search_part(
 ) -> tuple[bool, float | None]:
     """Whether a part has no plan that reaches a floor, and the value of one that does.
 
-    Fractions are asked for first: a part of several numbers of spares is divided at once where
+    The relaxation is solved first: a part of several numbers of spares is divided at once where
     those reach the floor.
     """
     low, high = UsefulWork(case, team).gpus_range
@@ -514,9 +523,11 @@ def _search_part(
     if floor is not None:
         least = 0.0 if ratio else floor / scale
         program.row("better", objective >= least if case.maximise else objective <= least)
-    program.ask_for(objective, maximise=case.maximise)
+    program.set_objective(objective, maximise=case.maximise)
     try:
-        found = stage.settle(partial(solvers.solve, program.problem, relaxed=True), whole=False)
+        found = stage.solve_rounds(
+            partial(solvers.solve, program.problem, relaxed=True), whole=False
+        )
         if found.status == "infeasible":
             return stage.ask().status == "infeasible", None
     except OverstatedError:
@@ -524,7 +535,7 @@ def _search_part(
     if team.spares < team.spares_counted:
         return False, None
     try:
-        found = stage.settle(stage.ask)
+        found = stage.solve_rounds(stage.ask)
     except OverstatedError:
         return False, None
     better = exact and found.status == "optimal" and found.objective is not None
@@ -549,7 +560,7 @@ def _bound_work(stage: Stage) -> bool:
     if len(counts) <= MOST_COUNTS and not (repair is not None and repair.shrinks):
         most = {}  # of everything that work depends on, of fractions of units
         for name, variable in program.coordinates.items():
-            program.ask_for(variable, maximise=True)
+            program.set_objective(variable, maximise=True)
             solved = solvers.solve(program.problem, "highs", relaxed=True)
             most[name] = math.nan if solved.bound is None else max(solved.bound, 1e-9)
         most.setdefault("safe_write", most["write"])
@@ -568,15 +579,15 @@ def _teams(case: Case) -> Iterator[Team]:
     """Yield the sets of types with a way each, in every mode, with all their ranges of spares."""
     repair, levels = case.job.repair, case.job.levels
     pairs = [(system, way) for system in case.systems for way in system.ways]
-    for team in teams_of(case):
+    for team in list_teams(case):
         running = tuple(pairs[place] for place in team)
-        if any(cap(case, system) == 0 for system, _ in running):
+        if any(max_units(case, system) == 0 for system, _ in running):
             continue
         (system, way), most = running[0], 0
         if repair is not None and not way.spare_unit.in_rack:  # more are of no use
-            units = cap(case, system)
+            units = max_units(case, system)
             gpus = max(1, way.most_gpus(units))
-            most = repair.most_useful(way.failures_per_gpu_day, gpus)
+            most = repair.useful_spares(way.failures_per_gpu_day, gpus)
             most = min(units * way.spare_unit.per_system, most)
         least = most if repair is not None and repair.spares is not None else 0
         for mode in case.job.modes:

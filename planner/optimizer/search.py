@@ -1,9 +1,9 @@
 """Best first through boxes of purchases: one search for every single-job question.
 
-What is asked is a worth: most work, least money or power, money per work. Boxes are cut to what
+A goal is most work, least money or power, money per work. Boxes are cut to what
 still fits, bounded, and halved, the most promising first, until the best purchase found is within
-the gap of what is left. That bound is the certificate. Scenarios that differ in limits alone are
-searched together: each box has an owner, and what is found serves every one that it fits.
+the gap of the boxes left. That bound is the certificate. Scenarios that differ in limits alone are
+searched together: each box has an owner, and a purchase found serves every scenario that it fits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.figures import RATIOS
-from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, stored
+from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, sum_storage
 from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, least_column, measure
 from planner.optimizer.operate import Run, best_division, meets_floors, operate
 from planner.optimizer.space import WRITE, Boxes, Corner, Space
@@ -47,8 +47,6 @@ END_WORK = 100.0
 point is as good, but may lie nearer. Neither is a plan to buy."""
 POSSIBLE_WORK = 500.0
 """Feasibility of a changed problem. Of 53 at most 3.1."""
-CONFLICT_WORK = 2000.0
-"""The limits of one scenario that conflict: up to six in a sweep."""
 REASONS_WORK = 6000.0
 """All of why a problem has no plan, its parts above included: 22."""
 
@@ -58,8 +56,8 @@ class Effort:
     """Limits of a search: a moment where the user gave a time, and an amount of work.
 
     Work is boxes looked at (`WORK_OF_BOX` each). It is the same on every machine, however busy, so
-    that an answer depends on a clock only where the user asked for one; as a rule a hundred take
-    one to five seconds. What is spent counts for the whole that this is a part of, too. ``boxes``
+    that an answer depends on a clock only where the user set a time limit; as a rule a hundred take
+    one to five seconds. Work spent counts for the whole that this is a part of, too. ``boxes``
     counts those of the process, for whoever shows how far it is.
     """
 
@@ -122,13 +120,13 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 LONG = 64
 """Searches of more rounds are long."""
 RAISES = 4
-"""So often the range of GPU systems is halved for the fewest that the job needs."""
+"""Halvings of the range of GPU systems for the fewest that the job needs."""
 MISSING = 5
-"""So often the room is halved for the least that what is missing costs."""
+"""Halvings of the room for the least cost of missing bandwidth, capacity and GPUs."""
 
 
-class Worth(NamedTuple):
-    """Worth of purchases: it rises with work and with units of storage and systems,
+class Goal(NamedTuple):
+    """Value to maximise over purchases: it rises with work and with units of storage and systems,
     and falls with consumption.
 
     Attributes:
@@ -140,8 +138,8 @@ class Worth(NamedTuple):
     kind: Kind
     column: int = 0
 
-    def of(self, corner: Corner) -> Numbers:
-        """The worth of corners, -inf where the job cannot run."""
+    def evaluate(self, corner: Corner) -> Numbers:
+        """Values of corners, -inf where the job cannot run."""
         if self.kind == "work":
             return corner.score
         if self.kind == "ratio":
@@ -152,8 +150,8 @@ class Worth(NamedTuple):
         return np.where(np.isfinite(corner.score), value, -np.inf)
 
     def most_taken(self, score: Numbers, least: Numbers) -> Numbers | None:
-        """The most of its column that purchases of a score may take to be worth more than so
-        much; None where that is not limited."""
+        """The most of its column that purchases of a score may take to exceed a value; None
+        where that is not limited."""
         if self.kind == "least":
             return -least
         if self.kind == "ratio":
@@ -165,42 +163,42 @@ class Worth(NamedTuple):
         return np.asarray(np.maximum(taken[self.column], LEAST_TCO_MUSD))
 
 
-def worth_of(case: Case, columns: Columns) -> Worth:
-    """The objective of a case as a worth of purchases."""
+def case_goal(case: Case, columns: Columns) -> Goal:
+    """The goal of a search for the objective of a case."""
     if case.objective in WORK_OBJECTIVES:
-        return Worth("work")
+        return Goal("work")
     if case.objective in RATIOS:
-        return Worth("ratio", columns.place(TCO))
+        return Goal("ratio", columns.place(TCO))
     if case.objective == "most_write":
-        return Worth("bought_write")
+        return Goal("bought_write")
     column = least_column(case.objective)
     assert column is not None, case.objective
-    return Worth("least", columns.place(column))
+    return Goal("least", columns.place(column))
 
 
 class Held(NamedTuple):
-    """A worth that no purchase may fall below: a floor for each scenario."""
+    """A goal that no purchase may fall below a floor of, one for each scenario."""
 
-    worth: Worth
+    goal: Goal
     least: Numbers
 
 
 @dataclass
 class Hold:
     """Constraints on further plans, a column or entry for each scenario: limits on columns, and
-    worths; and the boxes that have them all, where these are known."""
+    goals; and the boxes that have them all, where these are known."""
 
     limits: Numbers
     held: list[Held] = field(default_factory=list)
     begin: list[tuple[Space, Boxes]] | None = None
 
-    def keep(self, worth: Worth, values: Numbers, widths: Numbers) -> None:
-        """Hold a worth, less a width."""
-        if worth.kind == "least":
-            row = worth.column
+    def keep(self, goal: Goal, values: Numbers, widths: Numbers) -> None:
+        """Hold a goal, less a width."""
+        if goal.kind == "least":
+            row = goal.column
             self.limits[row] = np.minimum(self.limits[row], widths - values)
         else:
-            self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
+            self.held.append(Held(goal, values - widths - 1e-12 * np.abs(values)))
 
     def copy(self) -> Hold:
         """An independent copy."""
@@ -208,7 +206,7 @@ class Hold:
 
     def take(self, some: Places) -> Hold:
         """The limits held for some of the scenarios."""
-        held, begin = [Held(worth, least[some]) for worth, least in self.held], None
+        held, begin = [Held(goal, least[some]) for goal, least in self.held], None
         if self.begin is not None:
             place = np.full(self.limits.shape[1], -1, dtype=np.int64)
             place[some] = np.arange(len(some))
@@ -218,7 +216,7 @@ class Hold:
 
 
 class Point(NamedTuple):
-    """A purchase found: where, what it does and takes, and how it runs where several types do."""
+    """A purchase found: its box, work and consumption, and its division among several types."""
 
     space: Space
     box: Boxes
@@ -233,7 +231,7 @@ class Point(NamedTuple):
             found[offer.id] = count
         return found
 
-    def operated(self) -> Run | None:
+    def operate_point(self) -> Run | None:
         """The operation of the purchase, with a local level at the best k."""
         if self.run is not None:
             return self.run
@@ -246,7 +244,7 @@ class Point(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Incumbent of a scenario, upper bound of the worth of any purchase, and whether the search
+    """Incumbent of a scenario, upper bound of the goal of any purchase, and whether the search
     ended by itself."""
 
     point: Point | None
@@ -257,22 +255,22 @@ class Answer(NamedTuple):
 
 @dataclass
 class Search:
-    """A search for the purchases of most worth in spaces, for several scenarios at once.
+    """A search for the purchases of the highest goal in spaces, for several scenarios at once.
 
     Attributes:
         spaces: each a mode of the same case.
-        worth: the value to maximise.
+        goal: the value to maximise.
         limits: maximum of each column, a row each, a column for each scenario.
         gap: how much more than the best found the bound may be: of the best where ``relative``.
-        held: other worths that must be reached.
+        held: other goals that must be reached.
         effort: how far to go.
         demands: counts that the purchases of each scenario have at least, a row for each offer.
-        keep: boxes whose bound is no more than so much below the best (as ``gap`` is) are kept, for
+        keep: boxes whose bound is at most this far below the best (as ``gap`` is) are kept, for
             the next question about plans as good as that; None keeps none.
     """
 
     spaces: Sequence[Space]
-    worth: Worth
+    goal: Goal
     limits: Numbers
     gap: float
     relative: bool = False
@@ -285,7 +283,7 @@ class Search:
         """Begin with nothing found."""
         count = self.limits.shape[1]
         self.best = np.full(count, -np.inf)
-        self.passed = np.full(count, -np.inf)  # the highest bound of what was closed
+        self.passed = np.full(count, -np.inf)  # the highest bound of closed boxes
         self.found: list[Point | None] = [None] * count
         self.boxes = self.rounds = 0
         self.kept: list[tuple[Space, Boxes]] = []
@@ -317,14 +315,12 @@ class Search:
             self.rounds += 1
             count = min(2 * count, TOGETHER if self.rounds < LONG else MANY)
             self.look_at(space, some)
-            if not np.isfinite(
-                self.best
-            ).all():  # where least is asked for, floors are met at the top
+            if not np.isfinite(self.best).all():  # under a minimum, floors are met at the top
                 self.look_at(space, some._replace(low=some.high))
             self._keep(space, some.take(some.single))
             halves = self._bounded(
                 space,
-                space.halved(some.take(~some.single), self.limits, self._systems_first(space)),
+                space.halve(some.take(~some.single), self.limits, self._systems_first(space)),
             )
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
@@ -333,16 +329,16 @@ class Search:
 
     def _systems_first(self, space: Space) -> bool:
         """True if GPU systems are halved first: where storage alone counts, in every other round
-        or, if little of it is asked for, never."""
-        if self.worth.kind == "bought_write":
+        or, for a small demand, never."""
+        if self.goal.kind == "bought_write":
             return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
 
     def _is_least_of_storage(self, space: Space) -> bool:
         """True if the objective is the least of a sum that storage alone adds to."""
-        if self.worth.kind != "least":
+        if self.goal.kind != "least":
             return False
-        return not space.takes[: space.first_store, self.worth.column].any()
+        return not space.takes[: space.first_store, self.goal.column].any()
 
     def _demanded(self, boxes: Boxes) -> Boxes:
         """Boxes with no less than their scenarios demand."""
@@ -361,7 +357,7 @@ class Search:
         return [Answer(*one) for one in each]
 
     def _near_best(self, more: float) -> Numbers:
-        """The incumbent plus the gap, as ``gap`` counts it."""
+        """The incumbent and a gap beyond it, relative or absolute as ``gap``."""
         width = more * np.maximum(np.abs(self.best), 1e-9) if self.relative else more
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(self.best), self.best + width, -np.inf)
@@ -389,7 +385,7 @@ class Search:
                 self.kept.append((space, kept))
 
     def remaining_boxes(self) -> list[tuple[Space, Boxes]]:
-        """The boxes kept of each space, for a question of another worth."""
+        """The boxes kept of each space, for a question of another goal."""
         floor, found = self._useful_bounds(), []
         for space in self.spaces:
             parts = [boxes for of, boxes in self.kept if of is space]
@@ -404,22 +400,22 @@ class Search:
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
         """Boxes cut to the limits, with their bounds, without empty ones."""
         boxes = boxes.take(np.asarray((boxes.low <= boxes.high).all(axis=0)))
-        boxes = boxes.take(space.pleases(boxes.low, boxes.high))
+        boxes = boxes.take(space.keeps_policy(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
-        if self.worth.kind == "least":
-            row = self.worth.column
+        if self.goal.kind == "least":
+            row = self.goal.column
             most[row] = np.minimum(most[row], -self._useful_bounds()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.available(bills) & (taken <= most).all(axis=0)
-        begun = space.rounded_up(bills, boxes.low)[:, fits]
+        begun = space.rounding_consumption(bills, boxes.low)[:, fits]
         boxes, taken, most = boxes.take(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
-        if boxes.size and (self._is_least_of_storage(space) or self.worth.kind == "bought_write"):
+        if boxes.size and (self._is_least_of_storage(space) or self.goal.kind == "bought_write"):
             boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
-            boxes = boxes._replace(bound=np.minimum(boxes.bound, self.worth.of(corner)))
+            boxes = boxes._replace(bound=np.minimum(boxes.bound, self.goal.evaluate(corner)))
             stores = boxes.high[space.first_store :].sum(axis=0)
             keep = self._reached(corner, boxes.owner) & (stores > 0)
             boxes, corner = boxes.take(keep), corner.take(keep)
@@ -428,19 +424,19 @@ class Search:
             if less is None:
                 break
             room = less
-        if boxes.size and self.worth.kind == "least" and self.rounds >= LONG:
+        if boxes.size and self.goal.kind == "least" and self.rounds >= LONG:
             boxes = self._bound_by_missing(space, boxes, room, taken - begun)
         return self._open_boxes(space, boxes)
 
     def _bound_by_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Boxes bounded by the cost of what is still missing at their lowest corners, too: with
-        less room than that costs at the best rates, the job does not reach what is held.
+        """Boxes bounded by the cost of missing goods of their lowest corners, too: with
+        less room than that costs at the best rates, the job does not reach the held values.
 
         Args:
             room: what may be taken beside the lowest corners, a row for each column.
             taken: what lowest corners take without rounding up.
         """
-        row = self.worth.column
+        row = self.goal.column
         each = space.takes[:, row] @ (boxes.high - boxes.low)
         few, many = np.zeros(boxes.size), np.minimum(room[row], each)
         for _ in range(MISSING):
@@ -471,21 +467,21 @@ class Search:
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Mask of boxes where the job can run and the held values can be reached."""
         fine: Flags = np.isfinite(corner.score)
-        for worth, least in self.held:
-            fine = fine & (worth.of(corner) >= least[owners])
+        for goal, least in self.held:
+            fine = fine & (goal.evaluate(corner) >= least[owners])
         return fine
 
     def _limit_room(
         self, space: Space, boxes: Boxes, corner: Corner, room: Numbers, begun: Numbers
     ) -> Numbers | None:
-        """The room where work is worth limited money; None where no less of it."""
+        """The room where money per work is limited; None where that leaves no less of it."""
         less = room.copy()
-        asked = [(self.worth, self._useful_bounds()[boxes.owner])]
-        asked += [(worth, least[boxes.owner]) for worth, least in self.held]
-        for worth, floor in asked:
-            most = worth.most_taken(corner.score, floor) if worth.kind == "ratio" else None
+        asked = [(self.goal, self._useful_bounds()[boxes.owner])]
+        asked += [(goal, least[boxes.owner]) for goal, least in self.held]
+        for goal, floor in asked:
+            most = goal.most_taken(corner.score, floor) if goal.kind == "ratio" else None
             if most is not None:
-                row = worth.column
+                row = goal.column
                 left = np.maximum(most - corner.taken[row], 0.0) + begun[row]
                 less[row] = np.minimum(less[row], left)
         if space.tco is not None:
@@ -500,7 +496,7 @@ class Search:
     def look_at(self, space: Space, boxes: Boxes) -> None:
         """Take in the lowest corners of boxes that are better than the incumbents."""
         boxes, corner = space.points(boxes, self.limits, self._useful)
-        value = self.worth.of(corner)
+        value = self.goal.evaluate(corner)
         order = np.lexsort((-value, boxes.owner))
         if space.work.several.any():
             chosen = order.tolist()  # several types may do less than arrays say
@@ -511,11 +507,15 @@ class Search:
             if value[place] <= self._known(boxes.take(here))[0]:
                 continue
             point = Point(space, boxes.take(here), corner.take(here), None)
-            self.take(point if not space.work.several[boxes.team[place]] else as_team(point))
+            self.take(
+                point if not space.work.several[boxes.team[place]] else divide_among_types(point)
+            )
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Mask of purchases that reach the held values and may be the best of their scenario."""
-        return self._reached(corner, boxes.owner) & (self.worth.of(corner) > self._known(boxes))
+        return self._reached(corner, boxes.owner) & (
+            self.goal.evaluate(corner) > self._known(boxes)
+        )
 
     def _known(self, boxes: Boxes) -> Numbers:
         """The value that a purchase must exceed to be taken in: of a single one, which is looked at
@@ -526,7 +526,7 @@ class Search:
         """Take a purchase in where it is better than the incumbent."""
         if point is None:
             return
-        value = float(self.worth.of(point.corner)[0])
+        value = float(self.goal.evaluate(point.corner)[0])
         fits = (point.corner.taken <= self.limits * (1 + TOLERANCE)).all(axis=0)
         fits &= self._reached(point.corner, np.arange(len(self.best)))
         if self.demands is not None:
@@ -545,8 +545,8 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
     return boxes.take(order[rank < count]), boxes.take(order[rank >= count])
 
 
-def as_team(point: Point) -> Point | None:
-    """A purchase as several types run it; None where they cannot."""
+def divide_among_types(point: Point) -> Point | None:
+    """A purchase with its GPUs in use divided among several types; None where none is allowed."""
     space, case, team = point.space, point.space.case, int(point.box.team[0])
     work, counts = space.work, point.box.low[:, 0]
     tco_usd = None
@@ -555,10 +555,10 @@ def as_team(point: Point) -> Point | None:
 
     def score(use: Uses) -> Numbers:
         cost = None if tco_usd is None else np.repeat(tco_usd, len(use.team))
-        found, *_ = work.worth(replace(use, tco_usd=cost))
+        found, *_ = work.score_uses(replace(use, tco_usd=cost))
         return found
 
-    stores = stored(case, point.box.low[space.first_store :])
+    stores = sum_storage(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
     best = best_division(work, team, systems, stores, score)
     if best is None:

@@ -32,7 +32,7 @@ Status = Literal["optimal", "infeasible", "unbounded", "limit"]
 NAMES: dict[SolverName, str] = {"highs": "HiGHS", "cbc": "CBC"}
 
 TOLERANCE = 1e-7
-"""Feasibility tolerance. HiGHS tells the truth from 1e-6 to 1e-7; below that its presolve lost
+"""Feasibility tolerance. HiGHS is right from 1e-6 to 1e-7; below that its presolve lost
 optima and called the rest "Optimal" (tests/optimizer/test_solvers.py)."""
 LARGEST_COST = 1e4
 """The largest cost that HiGHS sees. Its tolerance on reduced costs is per unit bought: beside
@@ -86,10 +86,14 @@ def solve(
         presolve: whether the solver may simplify the problem first.
         relaxed: whether fractions will do in place of whole numbers.
         known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
-            a share of 1e-5. It is told the value alone, and has to find a solution itself.
+            a share of 1e-5. It gets the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
+<<<<<<< HEAD
         cutoff: of a minimum, the value that solutions have to be below; HiGHS alone.
         stop: whether to end as at a time limit, asked again and again by HiGHS.
+=======
+        stop: whether to end as at a time limit; HiGHS calls it again and again.
+>>>>>>> main
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.

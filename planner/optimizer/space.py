@@ -1,18 +1,18 @@
 """Boxes of purchases, with the least consumption and the most work of a box.
 
 A box is a team that runs the job (GPU systems with their set points, parallelism, mode and k), a
-group of storage families, and from so many to so many of each GPU system and storage item. More
-storage never does less work, and more of anything never takes less. So no purchase in a box is
-worth more than
+group of storage families, and a range of counts of each GPU system and storage item. More
+storage never does less work, and more of anything never takes less. So the goal of no purchase in a
+box exceeds
 
-    worth(work at the box's top corner, what its lowest corner takes)
+    goal(work at the top corner of the box, consumption of its lowest corner)
 
-for every worth that rises with work and falls with consumption. That is the whole proof: every
-lever must keep it, and a test draws points in boxes of problems with every lever.
+for every goal that rises with work and falls with consumption. That is the whole proof: every lever
+must keep it, and a test draws points in boxes of problems with every lever.
 
-What a box may still hold is cut first. Each count can rise only as far as the room that the limits
-leave beside the lowest corner; the bandwidth, capacity and GPUs of the top corner are at most what
-the best item for each limit would give for that room.
+Ranges are cut first. Each count can rise only as far as the room that the limits leave beside the
+lowest corner; the bandwidth, capacity and GPUs of the top corner are at most those of the best item
+for each limit in that room.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.figures import cap, cap_in_use
+from planner.case.figures import max_units, max_units_in_use
 from planner.case.items import Offer
 from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import (
@@ -37,33 +37,32 @@ from planner.optimizer.bill import (
     Places,
     Stores,
     Vendors,
+    add_bursts,
     endurance_tb_per_day,
-    kernel_of,
+    get_kernel,
     least_order,
-    nameplates,
-    stored,
+    sum_storage,
     unmet_needs,
-    with_bursts,
     worn_interval_s,
 )
-from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.objective import TCO, Columns
 from planner.optimizer.useful_work import PRICES, BestUse
 
 NOISE = 1e-9
 MOST = 2**40
 """More units of anything are as good as any number."""
 MOST_GROUPS = 40
-"""So many groups of storage families are told apart; beyond these all are one."""
+"""Groups of storage families that are boxes of their own; beyond these all are one."""
 NEAR, MANY_SYSTEMS = 0.97, 1_000
-"""Of more GPU systems than these, counts that differ by less are not told apart before storage."""
+"""Of more GPU systems than these, counts that differ by less are split after storage."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = (
     *("read", "write", "usable", "endurance", "units", "bulk_read", "bulk_tb"),
     *("burst", "buffer"),
 )
-"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; what
-it takes in bursts, and until buffers of so many GB are full."""
+"""Supply of storage: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; write
+bandwidth in bursts, until buffers of that many GB are full."""
 WRITE, BURST = (GOODS.index(name) for name in ("write", "burst"))
 
 
@@ -74,7 +73,7 @@ class Boxes(NamedTuple):
         team: the place of the team in `Teams.teams`.
         group: the place of the group of storage families.
         low, high: least and most units of each offer: GPU systems, then storage, a row each.
-        bound: upper bound of the worth of every purchase in it.
+        bound: upper bound of the goal of every purchase in it.
         owner: the scenario that it belongs to.
     """
 
@@ -108,7 +107,7 @@ class Boxes(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """Arguments of the worth of boxes or purchases: score of work with the GPUs in use for it,
+    """Arguments of the goal of boxes or purchases: score of work with the GPUs in use for it,
     consumption of each column, and supply of their storage."""
 
     score: Numbers
@@ -150,20 +149,20 @@ class Space:
     ) -> None:
         self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns = case, mode, columns
-        self.kernel, self.work, self.vendors = kernel_of(case), BestUse(case, mode), Vendors(case)
+        self.kernel, self.work, self.vendors = get_kernel(case), BestUse(case, mode), Vendors(case)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
         self.first_store, self.families = len(case.systems), case.families
         self.installed = np.array([offer.installed for offer in self.offers], dtype=float)
         self.first = np.array([least_order(offer) for offer in self.offers], dtype=np.int64)
         priced = any(case.limits[name] is not None for name in PRICES)
         self.tco = columns.place(TCO) if priced else None
-        self._know_consumption()
-        self._know_teams()
-        self._know_storage()
+        self._set_consumption()
+        self._set_teams()
+        self._set_storage()
 
-    def _know_consumption(self) -> None:
-        """Take down the least consumption of one more unit of each column, beside any others; and
-        of offers of which more may take less than so much each, of begun racks and packs, the
+    def _set_consumption(self) -> None:
+        """Set the least consumption of one more unit of each column, beside any others; and
+        of offers of which more may take less than that much each, of begun racks and packs, the
         consumption of a unit bought and of a rack's place."""
         columns, kernel, split = self.columns, self.kernel, len(self.columns.figures)
         uses = [offer.rack_use for offer in self.offers]
@@ -192,8 +191,8 @@ class Space:
         rounding = np.array([share[some], self.installed[some], shelves[some]])
         self.roundings = rounding[:, :, None]
 
-    def _know_teams(self) -> None:
-        """Record, by team, the types that run, those without a fabric, and whether all GPU systems
+    def _set_teams(self) -> None:
+        """Set, by team, the types that run, those without a fabric, and whether all GPU systems
         that must be in use run."""
         case, teams, systems = self.case, self.work.teams, self.case.systems
         self.runs, self.refused = np.zeros((2, len(teams), len(systems)), dtype=bool)
@@ -204,13 +203,13 @@ class Space:
         must = np.array([system.id in case.must_use for system in systems], dtype=bool)
         self.complete = (self.runs | ~must).all(axis=1)
 
-    def _know_storage(self) -> None:
-        """Take down what each item gives at most, what may be mixed, and what that gives for each
-        thing it takes."""
+    def _set_storage(self) -> None:
+        """Set the most that each item gives, the groups of families, and the rate of supply to
+        consumption."""
         items, families = self.case.storage, self.families
         gives = []
         for item in items:
-            read, write = most_each(item)
+            read, write = item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
             endured = min(endurance_tb_per_day(item), ENDLESS)
             bulk = (item.bulk_nameplate_read_gb_per_s, item.bulk_tb)
             burst = (item.burst_nameplate_gb_per_s or write, item.buffer_gb)
@@ -257,14 +256,14 @@ class Space:
         free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
         for row, system in enumerate(case.systems):
             idle = max(system.low, system.min_units) if system.low else 0
-            most = cap(case, system) if free else cap_in_use(case, system)
+            most = max_units(case, system) if free else max_units_in_use(case, system)
             runs = self.runs[team, row]
             low[row] = np.where(runs, max(1, system.min_units, system.low), idle)
             high[row] = np.where(runs, most, most if free else idle)
             high[row, self.refused[team, row]] = 0
         for row, item in enumerate(case.storage, self.first_store):
             inside = np.array([each.items[row - self.first_store] for each in self.groups], bool)
-            high[row] = np.where(inside[group], min(cap(case, item), MOST), 0)
+            high[row] = np.where(inside[group], min(max_units(case, item), MOST), 0)
             if item.low > 0 or item.id in case.must_use:
                 low[row] = max(item.low, int(self.first[row]))
         boxes = Boxes(team, group, low, high, np.full(len(team), np.inf), np.zeros_like(team))
@@ -280,7 +279,7 @@ class Space:
         if team not in self.work.teams or not groups:
             return None
         place = self.work.teams.index(team)
-        for offer in self.offers:  # what the case allows and demands of each
+        for offer in self.offers:  # within the bounds of the case
             most = math.inf if offer.high is None else offer.high
             least = max(offer.low, 1 if offer.id in self.case.must_use else 0)
             if not least <= units.get(offer.id, 0) <= most:
@@ -312,19 +311,11 @@ class Space:
         split = len(columns.figures)
         found[:split] = self.kernel.sums(bills, columns.figures)
         found[split:] = columns.weights.T @ counts
-        if not least and WRITTEN in columns.counted:
-            found[columns.place(WRITTEN)] = self._written(counts[self.first_store :])
         return found / columns.scale[:, None], bills
 
-    def _written(self, stores: Counts) -> Numbers:
-        written = np.zeros(stores.shape[1])
-        for item, units in zip(self.case.storage, stores, strict=True):
-            written += nameplates(item, units.astype(float))[1] * (units > 0)
-        return np.asarray(self.case.delivered_write_share * written)
-
-    def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
-        """Consumption of purchases by rounding up alone: more may take so much less than each by
-        itself does. What is owned and not in the cluster is in place already."""
+    def rounding_consumption(self, bills: Bills, counts: Counts) -> Numbers:
+        """Consumption of purchases by rounding up alone: more may take less than each by
+        itself by that much. Owned units outside the cluster are in place already."""
         has = np.rint(bills.counts[self.rounding_places])
         share, owned, shelf = self.roundings
         need = has + np.ceil(share * has - ROUNDING) - owned
@@ -361,7 +352,7 @@ class Space:
         """The top corners of boxes, with the consumption of their lowest corners."""
         goods = self._top_goods(boxes, room)
         stores = self._stores_of(boxes, goods)
-        count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
+        count, most = self.work.systems_and_gpus(boxes.team, boxes.high[: self.first_store])
         most = self._gpus_by_rule(boxes.team, most, stores)
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
@@ -381,7 +372,7 @@ class Space:
         write = plate
         if self.case.bursts:
             burst, buffer_gb = goods[BURST:] * (1 + NOISE)
-            write, worn = with_bursts(self.case, plate, burst, buffer_gb, worn)
+            write, worn = add_bursts(self.case, plate, burst, buffer_gb, worn)
         sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
         return Stores(*sides, plate, bulk_read, usable, bulk_tb)
 
@@ -433,7 +424,7 @@ class Space:
             useful: says which are worth a bill in full, by what they do and take at least.
         """
         boxes = boxes.take(
-            self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low, boxes.low)
+            self.can_be_ordered(boxes.low, boxes.group) & self.keeps_policy(boxes.low, boxes.low)
         )
         corner = self._exactly(boxes, np.zeros((len(self.columns.names), boxes.size)))
         for least in (None, True, False):  # first as if nothing were taken
@@ -453,15 +444,15 @@ class Space:
 
     def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:
         """The lowest corners, by their consumption."""
-        stores = stored(self.case, boxes.low[self.first_store :])
+        stores = sum_storage(self.case, boxes.low[self.first_store :])
         fine = self.serves(boxes.low, stores)
-        count, most = self.work.of_systems(boxes.team, boxes.low[: self.first_store])
+        count, most = self.work.systems_and_gpus(boxes.team, boxes.low[: self.first_store])
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         goods: Numbers = self.gives @ boxes.low[self.first_store :]
         goods[WRITE] = stores.sustained
         return Corner(score, gpus, taken, goods)
 
-    def orderly(self, counts: Counts, group: Places) -> Flags:
+    def can_be_ordered(self, counts: Counts, group: Places) -> Flags:
         """Mask of counts that may be ordered: minimum orders, families in use and their units."""
         fine: Flags = ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         units = self.members @ counts[self.first_store :]
@@ -475,7 +466,7 @@ class Space:
         forced = np.array([family.forced for family in self.families], dtype=bool)
         return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
 
-    def pleases(self, low: Counts, high: Counts) -> Flags:
+    def keeps_policy(self, low: Counts, high: Counts) -> Flags:
         """Mask of boxes with a purchase that may keep the vendor policy."""
         fine = np.ones(low.shape[1], dtype=bool)
         for _, broken in self.vendors.broken(low, high):
@@ -484,7 +475,7 @@ class Space:
 
     # Dividing boxes.
 
-    def halved(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
+    def halve(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
         """The two halves of each box, across its widest side: GPU systems first or last.
 
         Very many systems that do nearly the same are as one until storage is decided: the last of

@@ -50,7 +50,7 @@ class BestUse(Work):
 
     # Scores: logarithms of useful work, or GPUs in use.
 
-    def worth(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+    def score_uses(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
         """The score of each use, -inf where it is not allowed; its bound without waiting for
         repairs, and what waiting adds to that."""
         ran, limits = self.run(use), self.case.limits
@@ -109,7 +109,7 @@ class BestUse(Work):
 
     # How many may be in use.
 
-    def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
+    def systems_and_gpus(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
         """The systems and the most GPUs of purchases.
 
         Args:
@@ -218,7 +218,7 @@ class BestUse(Work):
         some = most[open_, None] > tried * step[open_, None]
         score, patient = np.full((2, *tried.shape), -np.inf)
         rows = np.repeat(open_, TRIED)[some.ravel()]
-        score[some], patient[some], _ = self.worth(use(rows, tried[some]))
+        score[some], patient[some], _ = self.score_uses(use(rows, tried[some]))
         at, here = np.argmax(score, axis=1), np.arange(len(open_))
         best[open_] = score[here, at]
         chosen[open_] = most[open_] - at * step[open_]
@@ -267,7 +267,7 @@ class BestUse(Work):
         of it does more than the better of its ends would, if it waited as little as the fewest.
 
         Args:
-            use: uses of purchases by their rows, with so many steps fewer than the most.
+            use: uses of purchases by their rows, and numbers of steps below the most.
             last: the most steps fewer of each.
             first: the bounds of the first tries, a row for each purchase.
         """
@@ -279,7 +279,7 @@ class BestUse(Work):
             ends = np.rint(few[:, None] * grow).astype(np.int64)
             place, few, many = np.repeat(place, PARTS), ends[:, :-1].ravel(), ends[:, 1:].ravel()
             tried, of = use(rows[place], many), rows[place]
-            score, patient, waited = self.worth(tried)
+            score, patient, waited = self.score_uses(tried)
             order = np.argsort(score, kind="stable")  # of each purchase the best comes last
             order = order[score[order] > best[of[order]]]
             best[of[order]], chosen[of[order]] = score[order], tried.gpus[order]
@@ -312,7 +312,7 @@ MEASURES: dict[str, Measure] = {
 STEP = 1e-5
 """Half the width of a difference quotient, as a share of its argument."""
 ABOVE = 1e-9
-"""A tangent stands so much above the work, against rounding."""
+"""Share by which a tangent is raised above the work, against rounding."""
 BEYOND = 32
 """Places at which a tangent beyond the peak is checked."""
 
@@ -337,7 +337,7 @@ class Tangent(NamedTuple):
     value: float
     slopes: Point
 
-    def of(self, point: Point) -> float:
+    def evaluate(self, point: Point) -> float:
         """Its value at a point."""
         each = zip(self.slopes, point, self.at, strict=True)
         return self.value + sum(slope * (x - x0) for slope, x, x0 in each if slope)
@@ -347,7 +347,7 @@ class Tangent(NamedTuple):
 class Team:
     """Operation of the job, decided by the search: GPU systems, the way on each, mode and spares.
 
-    ``every`` so many-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
+    Each ``every``-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
     the work as many as ``spares_counted``: more of them than bought give an upper bound.
     """
 
@@ -480,7 +480,7 @@ class UsefulWork:
         return found._replace(slopes=slopes)
 
     def _tangent(self, at: Point, measure: Measure) -> Tangent | None:
-        """The tangent by difference quotients, one-sided at the end of what is allowed."""
+        """The tangent by difference quotients, one-sided at the end of the allowed range."""
         names = [name for name in Point._fields if math.isfinite(getattr(at, name))]
         sides = [
             at._replace(**{name: getattr(at, name) * (1.0 + step)})
@@ -506,7 +506,7 @@ class UsefulWork:
         gpus = [low * (high / low) ** (number / BEYOND) for number in range(BEYOND + 1)]
         points = [rest._replace(gpus=n) for rest in (tangent.at, most) for n in gpus]
         values = np.nan_to_num(self.values(points, measure))
-        return bool((np.array([tangent.of(point) for point in points]) >= values).all())
+        return bool((np.array([tangent.evaluate(point) for point in points]) >= values).all())
 
     def _peak(self, at: Point, measure: Measure) -> float:
         """The GPUs in use, at most those given, that do most; where nothing is left the peak

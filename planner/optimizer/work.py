@@ -113,7 +113,7 @@ class JobRun(NamedTuple):
     times: Times
 
 
-def modes_of(case: Case) -> Iterator[tuple[Case, Mode]]:
+def list_modes(case: Case) -> Iterator[tuple[Case, Mode]]:
     """Yield the modes of a case, each with it; of a local level with each k alone, because work
     has one peak in the GPUs in use for each k by itself."""
     levels = case.job.levels
@@ -125,7 +125,7 @@ def modes_of(case: Case) -> Iterator[tuple[Case, Mode]]:
             yield replace(case, job=replace(case.job, levels=replace(levels, every=(k,)))), mode
 
 
-def teams_of(case: Case) -> list[tuple[int, ...]]:
+def list_teams(case: Case) -> list[tuple[int, ...]]:
     """The places in `Case.ways` that can run the job together, single ways first.
 
     Types in use share one compute fabric, and are all that must be in use.
@@ -156,7 +156,7 @@ class Work:
         self.case, self.mode, job = case, mode, case.job
         running = [(system, way) for system in case.systems for way in system.ways]
         rows = [row for row, system in enumerate(case.systems) for _ in system.ways]
-        self.teams = teams_of(case)
+        self.teams = list_teams(case)
         self.rows_of = [[rows[way] for way in team] for team in self.teams]
         self.several = np.array([len(team) > 1 for team in self.teams], dtype=bool)
         widest = max(map(len, self.teams), default=1)
@@ -270,7 +270,7 @@ class Work:
         low = np.maximum(worn_s, safe if self.case.rule is not None else safe / job.max_overlap)
         stall = job.stall_s + self.copy_s[team] / (1.0 if job.one_replica_writes else gpus)
         if self.drives is not None:
-            local = self.drives.of(team, gpus, every)
+            local = self.drives.local_level(team, gpus, every)
             low = np.maximum(stall + local.drain_s, low / local.every)
         elif self.mode == "sync":
             stall, drain = drain, np.zeros_like(drain)
@@ -359,7 +359,7 @@ class Work:
         """Mask of uses within the limits on counts, bandwidth and times."""
         case, job, used = self.case, self.case.job, np.ceil(gpus / self.usable[use.team] - ROUNDING)
         allowed: Flags = (gpus >= self.least[use.team]) & (gpus >= 1) & (gpus <= self.gpus_max)
-        allowed &= used + np.where(used > 0, job.hot_spares, 0) <= use.systems
+        allowed &= used <= use.systems
         if job.ingest_per_gpu_gb_per_s:  # all systems in use read
             arrives = self.ports(use).read * use.stores.read_factor
             arrives = np.minimum(case.delivered_read_share * use.stores.read, arrives)
@@ -390,7 +390,7 @@ class Work:
             unit, rate = way.spare_unit, way.failures_per_gpu_day
             gpus = use.gpus[here].astype(float)
             if unit.in_rack:
-                odds = gpus * repair.rack_odds(unit, rate)
+                odds = gpus * repair.waiting_odds_in_rack(unit, rate)
                 waiting[here] = odds / (1.0 + odds)
                 continue
             left = use.systems[here] * unit.per_system - np.ceil(gpus / unit.holding_gpus)
@@ -432,7 +432,7 @@ class Work:
                 counts = in_use + use.spares[here]
             load = repair.load(way.failures_per_gpu_day, step)
             units = Units(unit.holding_gpus, step, way.min_replicas, load, how)
-            parts.append(Shrunk.of(units, counts, np.floor(gpus / step + ROUNDING)))
+            parts.append(Shrunk.average_states(units, counts, np.floor(gpus / step + ROUNDING)))
             places.append(here)
         return Shrunk.joined(parts, np.concatenate(places))
 
@@ -442,7 +442,7 @@ class Work:
 
         Of N in use x do the work on average. At least those of x fail as work sees, and a restart
         sees `MOST_SPARED` of these less at most. So no more is kept than by x without units out,
-        such restarts and what the N allow. The logarithm of that, and of the rate of x, is concave
+        such restarts and the limits of N. The logarithm of that, and of the rate of x, is concave
         in log x: where a few more would do more it is most at N; elsewhere there is no bound.
         """
         repair, gpus = self.case.job.repair, use.gpus.astype(float)
@@ -528,11 +528,6 @@ def staged(case: Case, stores: Stores) -> Numbers:
     return np.asarray(np.minimum(case.delivered_read_share * stores.bulk_read, write))
 
 
-def systems_in_use(job: Job, systems: Counts) -> Counts:
-    """The most systems that can be in use beside their hot spares."""
-    return np.maximum(systems - job.hot_spares, 0)
-
-
 def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
     """Most GPUs that a job can use of a number of systems beside its spares."""
     repair, unit, step = job.repair, way.spare_unit, way.step_gpus
@@ -543,6 +538,4 @@ def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
         else:
             left = np.maximum(used * unit.per_system - repair.spares, 0.0) * unit.gpus
             used = np.minimum(used, left / way.usable_gpus)
-    else:
-        used = systems_in_use(job, systems).astype(float)
     return np.floor(used * way.usable_gpus / step + 1e-9).astype(np.int64) * step

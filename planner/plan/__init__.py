@@ -11,9 +11,9 @@ from planner.case import Case
 from planner.currency import USD
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
+from planner.optimizer import Certificate
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
-from planner.optimizer.optimise import Certificate
 from planner.plan.hall import fabric_reports, rack_groups
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner.case import Case, figures, resolve
-from planner.case.fabrics import WORDS, base_group, group_for, parts_per_panel, slowest_group
-from planner.case.figures import box
+from planner.case.fabrics import WORDS, base_group, find_port_group, parts_per_panel, slowest_group
+from planner.case.figures import rack_box
 from planner.case.items import total
 from planner.case.model import SHARED_RACKS, Fabric
 from planner.case.ways import ways_in_plan
@@ -38,12 +38,12 @@ from planner.sizing.fabric import (
     SwitchPort,
     Tree,
     free_ports,
-    smallest,
+    smallest_size,
     split_ports,
     switch_links,
     system_port,
 )
-from planner.sizing.placement import Box, Filled, Space, mixed, uniform
+from planner.sizing.placement import Box, Filled, Space, pack_own_racks, pack_shared_racks
 
 RU_M = 0.04445
 """A rack unit, EIA-310."""
@@ -64,23 +64,23 @@ def rack_groups(inputs: Inputs, case: Case, run: Run) -> tuple[RackGroup, ...]:
         count, item, use = round(counts[offer.place]), inputs.item(offer.id), offer.rack_use
         if not count or use is None:
             continue
-        name = figures.class_of(item)
+        name = figures.rack_class(item)
         if item.consumes.racks is not None:
             racks.add_product(item, count, name)
             continue
-        parts = [(box(part, inputs), n) for part, n in figures.parts(item, inputs)]
+        parts = [(rack_box(part, inputs), n) for part, n in figures.bundle_parts(item, inputs)]
         space, each = racks.space(name), pdus.get(f"racks.{offer.id}", 0)
-        for filled, times in uniform(parts, count, use, space):
+        for filled, times in pack_own_racks(parts, count, use, space):
             racks.add(filled, times, space, name, each)
     together: list[tuple[Box, int]] = []
     placed = [each.id for each in case.companions.items if counts[each.id] and not each.stored]
     for item, count in ((inputs.item(sku), round(counts[sku])) for sku in placed):
         if item.consumes.racks is not None:
             racks.add_product(item, count, "network")
-        elif (device := box(item, inputs)).rack_units > 0:
+        elif (device := rack_box(item, inputs)).rack_units > 0:
             together.append((device, count))
     space, each = racks.space("network"), pdus.get(SHARED_RACKS, 0)
-    for filled, times in mixed(together, space):
+    for filled, times in pack_shared_racks(together, space):
         racks.add(filled, times, space, "network", each)
     return tuple(racks.groups)
 
@@ -126,7 +126,7 @@ class _Racks:
 
     def add_product(self, item: Item, count: int, name: RackClassName) -> None:
         """Add racks that are products: one device that fills its own height."""
-        rack, whole = self.inputs.problem.site.rack, box(item, self.inputs)
+        rack, whole = self.inputs.problem.site.rack, rack_box(item, self.inputs)
         assert item.consumes.racks is not None and rack is not None
         racks = item.consumes.racks.value
         height = whole.rack_units / racks if whole.rack_units else rack.height_ru
@@ -147,7 +147,7 @@ def fabric_reports(case: Case, bill: Bill) -> Iterator[FabricReport]:
             switches = round(bill.counts["out_of_band.switches"])
             size = FabricSize(switches, 0, Tree(tiers=1, leaves=switches))
             yield _report(fabric, bill, size, amount)
-        elif (held := smallest(fabric.sizes, amount)) is not None:
+        elif (held := smallest_size(fabric.sizes, amount)) is not None:
             yield _report(fabric, bill, held, amount * fabric.ports_per_amount)
 
 
@@ -211,9 +211,9 @@ _Ports = tuple[list[_Device], str, float, int, str | None]
 """Devices with a port: its name, speed in Gbit/s, number and form."""
 
 
-def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
-    """Every cable of a plan; ``case``: the inputs resolved, where at hand."""
-    build = _Build(inputs, plan, resolve(inputs) if case is None else case)
+def cable_schedule(inputs: Inputs, plan: Plan) -> CableSchedule:
+    """Every cable of a plan."""
+    build = _Build(inputs, plan, resolve(inputs))
     offers = (*build.case.systems, *build.case.storage)
     devices = {o.id: build.devices(o.id, round(build.counts[o.id])) for o in offers}
     others = _companion_devices(build)
@@ -361,7 +361,7 @@ def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
 def _add_compute(build: _Build, fabric: Fabric, devices: _Devices) -> None:
     design, counts = fabric.design, build.counts
     amount = round(total(fabric.amount, counts))
-    size = smallest(fabric.sizes, amount)
+    size = smallest_size(fabric.sizes, amount)
     switch = build.items[fabric.switch].switch
     if design is None or size is None or switch is None:
         return
@@ -431,7 +431,7 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
     So the ports of a device are on different leaves as far as leaves go.
     """
     switch = build.items[fabric.switch].switch
-    size = smallest(fabric.sizes, round(total(fabric.amount, build.counts)))
+    size = smallest_size(fabric.sizes, round(total(fabric.amount, build.counts)))
     if size is None:
         return
     assert switch is not None
@@ -491,7 +491,7 @@ def _plugs(build: _Build, fabric: Fabric, switch: Switch, devices: _Devices) -> 
         plugged = devices.get("out_of_band.switches", [])
         ports.append((plugged, "uplink", speed, oob.uplinks, None))
     for plugged, label, speed, count, form in ports:
-        group = group_for(switch, speed, form)
+        group = find_port_group(switch, speed, form)
         assert group is not None
         made = group.made_for(form)
         own = "" if made is None else made.form

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner.case import Case, System, Way
-from planner.case.items import nameplate
 from planner.case.job import local_room_tb
-from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
+from planner.case.ways import Choice, least_replicas, list_choices, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
@@ -36,7 +35,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     if pflops is not None and job.tokens is not None and job.active_parameters is not None:
         days = goodput.days_to_train(job.active_parameters, job.tokens, pflops)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
-    lost = goodput.goodput_loss(operate.levels_of(job, run), run.waiting)
+    lost = goodput.goodput_loss(operate.checkpoint_times(job, run), run.waiting)
     read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
     transfer_s = job.checkpoint_gb / write_gb_per_s
     system, way = in_use[0]
@@ -46,7 +45,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
-        # What it runs on.
+        # GPU systems and storage.
         gpu_type=max(run.used, key=lambda key: (run.used[key], key)),
         gpu_types=tuple(sorted(run.used)),
         gpus_used=run.gpus,
@@ -58,7 +57,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         tensor_gpus=way.tensor_gpus,
         per_system_gpus=per_system,
         usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
-        hot_spare_systems=sum(job.hot_spares for count in run.used.values() if count),
         storage_family=families[0],
         storage_families=families,
         # Checkpoints and restores.
@@ -155,7 +153,7 @@ def _repair(case: Case, run: Run) -> Repair | None:
 
 def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
     """Operation with fewer replicas; None where the job waits."""
-    found = operate.shrunk_of(case, run)
+    found = operate.elastic_averages(case, run)
     if found is None:
         return None
     return ShrunkPlan(
@@ -170,8 +168,8 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     if not case.bursts or not any(item.burst_nameplate_gb_per_s for item in bought):
         return None
     counts = [(item, run.units[item.id]) for item in bought]
-    sustained = [nameplate(item, n)[1] for item, n in counts]
-    steady = share * float(operate.stores_of(case, run.units).sustained[0])
+    sustained = [item.nameplate_write_gb_per_s * n for item, n in counts]
+    steady = share * float(operate.purchased_storage(case, run.units).sustained[0])
     bursts = [item.burst_nameplate_gb_per_s * n for item, n in counts]
     rates = (burst or rate for burst, rate in zip(bursts, sustained, strict=True))
     return BurstPlan(
@@ -183,7 +181,7 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
 
 
 def _bulk(case: Case, run: Run) -> BulkPlan:
-    stores = operate.stores_of(case, run.units)
+    stores = operate.purchased_storage(case, run.units)
     return BulkPlan(
         needed_tb=case.job.bulk_needed_tb,
         usable_tb=float(stores.bulk_tb[0]),
@@ -201,7 +199,7 @@ def ways_in_use(inputs: Inputs, case: Case, run: Run) -> list[tuple[System, Choi
     job, in_use = inputs.problem.job, []
     for system, way in case.in_use(run.used, run.ways):
         item = inputs.item(system.id)
-        by_id = {each.id_of(item, job): each for each in choices_on(item, inputs)}
+        by_id = {each.way_id(item, job): each for each in list_choices(item, inputs)}
         in_use.append((system, by_id[way.choice]))
     return in_use
 
@@ -245,7 +243,7 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         rest["option"] = option.name
         rest["min_replicas"] = least_replicas(item, job.spread(option)) or 1
     return WayPlan(
-        id=choice.id_of(item, job),
+        id=choice.way_id(item, job),
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,

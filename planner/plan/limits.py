@@ -14,7 +14,7 @@ from planner.case.fabrics import WORDS
 from planner.case.items import total
 from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import BY_NAME, named, of_group, path_of
-from planner.optimizer.bill import bill, limited
+from planner.optimizer.bill import bill, given_supplies
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import (
     Run,
@@ -25,11 +25,11 @@ from planner.optimizer.operate import (
     limits_on,
     operate,
 )
-from planner.optimizer.work import most_gpus, systems_in_use
+from planner.optimizer.work import most_gpus
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
 from planner.sizing.checkpoint import rule_demand
-from planner.sizing.fabric import smallest
+from planner.sizing.fabric import smallest_size
 
 CLOSE = 1e-6
 _DEGRADED = ("blocking", "overlap", "drain_fits", "restore_time")
@@ -37,10 +37,10 @@ _DEGRADED = ("blocking", "overlap", "drain_fits", "restore_time")
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
 
-# Binding: one unit more of what is wanted, or one less of what is bought, breaks the limit.
+# Binding: one more of a GPU type in use, or one less of an item, breaks the limit.
 
 
-def binding(case: Case, run: Run) -> frozenset[str]:
+def binding_limits(case: Case, run: Run) -> frozenset[str]:
     """Names of the limits that hold the plan where it is.
 
     If more is better, limits bind that more GPUs of a type in use would break: one more system, or
@@ -95,7 +95,7 @@ def _next_systems(
 ) -> tuple[Mapping[str, int], Mapping[str, int], int] | None:
     """Units, systems in use and more GPUs with the fewest additional systems that hold more GPUs.
 
-    None where hot spares would grow with them. No more units are bought than may be had.
+    No more units are bought than may be had; None where these do not hold more GPUs.
     """
     way, now, units = system.way(run.ways), run.used[system.id], run.units
     step = 1
@@ -103,7 +103,7 @@ def _next_systems(
         step += 1
     if system.high is None or units[system.id] + step <= system.high:
         units = {**units, system.id: units[system.id] + step}
-    if int(systems_in_use(case.job, np.array([units[system.id]]))[0]) < now + step:
+    if units[system.id] < now + step:
         return None
     more = way.most_gpus(now + step) - way.most_gpus(now)
     return units, {**run.used, system.id: now + step}, more
@@ -139,7 +139,7 @@ def _without_limits(case: Case) -> Case:
         for system in case.systems
     )
     job = replace(case.job, **changes)
-    return replace(case, job=job, systems=tuple(systems)).billed_as(case)
+    return replace(case, job=job, systems=tuple(systems)).share_bills_of(case)
 
 
 def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float) -> NextStep | None:
@@ -162,7 +162,7 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
         return None
     units, used, more = found
     broken = set(broken_limits(case, units, run.ways))
-    supplies = limited(case.limits)
+    supplies = given_supplies(case.limits)
     if not broken <= {row.name for row in supplies}:
         return None  # no fabric, no stock, not allowed: no looser limit mends that
     larger = operate(case, run.mode, units, used, run.gpus + more, run.ways)
@@ -219,7 +219,7 @@ def limits(
     plan = _Plan(inputs, case, run, totals, job)
     running = sorted(_operation(plan), key=lambda entry: list(BY_NAME).index(entry.name))
     entries = [*_supplies(plan), *_supply_chain(plan), *running, *_counts(plan)]
-    tight, reports = binding(case, run), []
+    tight, reports = binding_limits(case, run), []
     for entry in entries:
         if entry.limit is not None:
             reports.append(_report(inputs, entry, entry.limit, tight))
@@ -261,17 +261,13 @@ def _supplies(plan: _Plan) -> Iterator[_Entry]:
 
 
 def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
-    """Stock, hot spares and vendor policy."""
+    """Stock and vendor policy."""
     case, run, problem = plan.case, plan.run, plan.inputs.problem
     spent = bill(case, run.units, run.ways)
     for stocked in case.bill_items():
         if stocked.stock is not None and (bought := spent.purchased[stocked.id]):
             model = plan.inputs.item(stocked.id).model
             yield _Entry(f"stock.{stocked.id}", bought, stocked.stock, model)
-    for sku, used in sorted(run.used.items()):
-        if used and (hot := case.job.hot_spares):
-            model = plan.inputs.item(sku).model
-            yield _Entry(f"hot_spares.{sku}", run.units[sku] - used, hot, model)
     for number, ids in enumerate(case.policy.required):
         count, vendor = sum(run.units[i] for i in ids), problem.policy.require_vendors[number]
         yield _Entry(f"require_vendor.{number}", count, 1, vendor)
@@ -332,7 +328,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             yield _Entry(name, count, family.max_units.value, family.name)
     for fabric in plan.case.companions.fabrics:
         amount = round(total(fabric.amount, counts))
-        if fabric.largest and amount and smallest(fabric.sizes, amount) is fabric.sizes[-1]:
+        if fabric.largest and amount and smallest_size(fabric.sizes, amount) is fabric.sizes[-1]:
             each = fabric.ports_per_amount / fabric.parts_per_port
             name, most = f"fabric.{fabric.network}", fabric.sizes[-1].capacity
             full, words = amount >= FULL_FROM * most, WORDS[fabric.network]

@@ -10,7 +10,7 @@ from typing import Any
 from planner.case import Case, Storage, System, figures
 from planner.case.companions import SERVICE_UNITS
 from planner.case.figures import discount, support_span
-from planner.case.items import BillItem, Offer, nameplate
+from planner.case.items import BillItem, Offer
 from planner.case.job import ceil
 from planner.case.model import SHARED_RACKS, Companion
 from planner.figures import BTU_PER_H_PER_KW, STATED
@@ -64,7 +64,7 @@ def lines(
             note = f"{line.idle:,} owned, idle: {_why_idle(case, run, offer)}"
             line = line.model_copy(update={"notes": (note, *line.notes)})
         result.append(line)
-        for part, quantity in figures.parts(item, inputs) if item.components else ():
+        for part, quantity in figures.bundle_parts(item, inputs) if item.components else ():
             result.append(_component_line(inputs, line, item, part, quantity))
     return (*result, *_companion_lines(inputs, case, spent, fabrics))
 
@@ -78,13 +78,15 @@ def _offer_line(
         "spares": ceil(offer.spare_share * working),
         "idle": count - working,
         "racks": None if use is None else use.racks(count),
-        "rack_class": figures.class_of(item),
+        "rack_class": figures.rack_class(item),
         "gpus": offer.gpus * working if isinstance(offer, System) else 0,
         "usable_tb": 0.0 if item.category == "storage" else None,
     }
     if isinstance(offer, Storage):
-        read, write = nameplate(offer, working) if working else (0.0, 0.0)
-        fields |= {"nameplate_read_gb_per_s": read, "nameplate_write_gb_per_s": write}
+        fields |= {
+            name: getattr(offer, name) * working
+            for name in ("nameplate_read_gb_per_s", "nameplate_write_gb_per_s")
+        }
         fields |= {"usable_tb": offer.usable_tb * working, "bulk_tb": offer.bulk_tb * working}
     return Line.model_validate(fields)
 
@@ -231,7 +233,7 @@ def _unit_figures(item: Item, inputs: Inputs) -> dict[str, float | None]:
         "it_power_kw": power,
         "heat_btu_per_h": None if power is None else power * BTU_PER_H_PER_KW,
         "typical_power_kw": figures.typical_power_kw(item, inputs),
-        **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
+        **{name: figures.catalog_figure(item, inputs, row) for name, row in STATED.items()},
     }
 
 

@@ -144,7 +144,7 @@ def _money(facts: Facts) -> Iterator[str]:
         rent = prices[sku].rent if sku in prices else None
         if rent is None or not facts.run.goodput:
             continue
-        usd, low, high = (money.of(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
+        usd, low, high = (money.convert(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
         yield (
             f"renting {facts.model(sku)} GPUs: {usd:,.2f} {money.code} per GPU-hour "
             f"({low:,.2f} to {high:,.2f}, {rent.date}), "
@@ -257,7 +257,7 @@ def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
 def _dear_storage(plan: Plan, job: JobPlan) -> str | None:
     totals = plan.totals
     owned = any(line.installed for line in plan.lines if line.section == "Compute")
-    if totals is None or not totals.capex_usd or owned:  # what is owned is no part of capex
+    if totals is None or not totals.capex_usd or owned:  # owned units are no part of capex
         return None
     share = totals.capex_by_section_usd.get("Storage", 0.0) / totals.capex_usd
     if share <= MOST_STORAGE:
@@ -411,10 +411,6 @@ def _of_item(inputs: Inputs, item: Item, *, drives: bool) -> Iterator[Assumption
         for name, each in catalog_figures(item)
         if not name.startswith("facts." if drives else ("facts.", "local."))
     ]
-    if (table := item.sizes) is not None:
-        few, most = table.rows[0].units, table.rows[-1].units
-        value = f"{len(table.rows)} published sizes, {few} to {most} units"
-        rows.append(("sizes", "bandwidth by number of units", value, "", table))
     for name, label, value, unit, stated in rows:
         yield Assumption(
             name=f"{item.id}.{name}",

@@ -64,7 +64,7 @@ class _Check:
         self.instance, self.plan = instance, plan
         self.portfolio, self.periods = instance.portfolio, range(1, len(instance.periods) + 1)
         self.site = {place.name: place for place in instance.places}
-        self.basis = {place.name: Basis.of(place.inputs) for place in instance.places}
+        self.basis = {place.name: Basis.from_inputs(place.inputs) for place in instance.places}
         self.jobs = {job.name: job for job in self.portfolio.jobs}
         self.standing = {(s.site, s.item, s.period): s for s in plan.standing}
         self.runs_of: dict[str, list[JobRun]] = {name: [] for name in self.jobs}
@@ -213,7 +213,6 @@ class _Check:
             systems: float = run.systems
             if isinstance(job, TrainingJob):
                 replica = _replica(job)
-                systems += job.gpus.hot_spares
                 if job.repair is not None and job.repair.unit == "system":
                     systems += run.spares
                 held = run.systems * usable_gpus(job, item)

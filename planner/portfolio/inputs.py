@@ -18,16 +18,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from planner.case import resolve
-from planner.case.figures import cap, support_span
+from planner.case import resolve, with_companions
+from planner.case.figures import max_units, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
-from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
-from planner.loader import joined, read_document, validated
+from planner.loader import joined, read_document
+from planner.loader.documents import validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
 from planner.portfolio.schema import (
@@ -42,7 +42,7 @@ from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
-from planner.sizing.goodput import waiting
+from planner.sizing.goodput import waiting_share
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
@@ -419,17 +419,13 @@ def _place(
     case = replace(
         case,
         systems=tuple(replace(each, installed=0) for each in case.systems),
-        storage=tuple(_steady(each) for each in case.storage if not each.table),
-        standing=(),
+        storage=tuple(_steady(each) for each in case.storage),
+        unusable=(),
         companions=Companions(),
-        not_considered=(
-            *case.not_considered,
-            *((each.id, "bandwidth by a table") for each in case.storage if each.table),
-        ),
     )
     case = with_companions(free, _within_budget(portfolio, case, owned))
-    case = replace(case, companions=case.companions_in(()))
-    tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
+    case = replace(case, companions=case.companions_for(()))
+    tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 
 
@@ -494,7 +490,7 @@ def _training(
     problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})
     view = _view(document, place.name, number)
     case = resolve(_joined(problem, view, place.name, number, ()))
-    steady = tuple(_steady(each) for each in case.storage if not each.table)
+    steady = tuple(_steady(each) for each in case.storage)
     case = replace(case, storage=steady)
     for system in case.systems:
         on_offer = place.offers.get(system.id)
@@ -521,7 +517,7 @@ def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
     found = []
     for spares in SPARES:
         found.append(spares)
-        if waiting(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
+        if waiting_share(spares, repair.load(way.failures_per_gpu_day, gpus)) < NEVER_WAITS:
             break
     return tuple(found)
 

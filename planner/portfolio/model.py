@@ -287,12 +287,12 @@ class Program(Purchases):
     # What a site has in a period
 
     def systems_in_use(self, at: int, place: Place, period: int) -> None:
-        """Systems in use, spares and those of inference <= in place."""
+        """Systems in use and those of inference <= in place."""
         for system in place.case.systems:
             used, pooled = [], []
             for run in self.runs:
                 if (run.column.site, run.column.system.id, run.period) == (at, system.id, period):
-                    used.append(run.systems + self._spares(run))
+                    used.append(run.systems)
                     pooled.append(self._pool(run))
             for (column, when), runs in self.placed.items():
                 here = column.site == at and column.system.id == system.id
@@ -303,11 +303,6 @@ class Program(Purchases):
                 units = self.units[at, system.id, period]
                 self.row(f"used.{at}.{system.id}@{period}", lpSum(used) - units <= 0.0)
                 self.row(f"pool.{at}.{system.id}@{period}", lpSum(pooled) - units <= 0.0)
-
-    def _spares(self, run: Run) -> Expression:
-        """Hot spares, whole systems."""
-        case = run.column.case
-        return float(case.job.hot_spares) * run.runs
 
     def _pool(self, run: Run) -> Expression:
         """Systems that units in use and spare units take together, where spares are of a pool."""

@@ -124,7 +124,7 @@ class Purchases(Rows):
         for period in self.periods:
             rows = Rows(self.problem, f"{at}.", f"@{period}")
             self.counts[at, period] = counts = Counts(rows, place.case, place.tops)
-            counts.know({sku: self.units[at, sku, period] for sku in place.offers})
+            counts.set_counts({sku: self.units[at, sku, period] for sku in place.offers})
             for item in place.case.companions.items:
                 counts[item.id]
 

@@ -223,7 +223,7 @@ class PortfolioObjective(Model):
 
     @property
     def name(self) -> str:
-        """Which it is."""
+        """Name of the goal."""
         return self.maximize or self.minimize or ""
 
     @property

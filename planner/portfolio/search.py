@@ -192,7 +192,7 @@ class Search:
         found = Found()
         if start:
             self._take(found, goal, dict(start), least=least)
-        self.program.ask_for(goal, maximise=False)
+        self.program.set_objective(goal, maximise=False)
         if self.large and not start:
             self._by_sites(found, goal, least=least)
         if found.infeasible or found.gap <= self.gap:
@@ -321,7 +321,7 @@ class Search:
         with self._fixed({v: values[v.name] for v in self.whole}):
             if least:
                 self._fix_slack(-1.0, 1.0)
-            self.program.ask_for(aim, maximise=False)
+            self.program.set_objective(aim, maximise=False)
             before = math.inf
             for _ in range(POLISHED):
                 solved = self.ask(relaxed=True)
@@ -335,7 +335,7 @@ class Search:
                     break
                 before = now
             self._fix_slack(0.0, 0.0)
-        self.program.ask_for(goal, maximise=False)
+        self.program.set_objective(goal, maximise=False)
         if best is None or (least and best[slack.name] < -MET):
             return None
         return {v.name: best.get(v.name, 0.0) for v in self.program.problem.variables()}
@@ -368,7 +368,7 @@ class Search:
         for (at, sku, period), units in program.units.items():
             if period == last and not isinstance(units, float):
                 program.row(f"as_many.{at}.{sku}", units <= float(round(value_of(units, values))))
-        program.ask_for(goal, maximise=False)
+        program.set_objective(goal, maximise=False)
         of_jobs = ("v", "replicas", "hot")
         stays = [v for v in self.whole if kind_of(v) not in of_jobs]
         with self._fixed({v: values[v.name] for v in (stays if self.large else self.skeleton)}):
@@ -387,7 +387,7 @@ class Search:
         for number, money in enumerate((program.total_capex, program.tco)):
             program.row(f"as_cheap.{number}", money <= value_of(money, values) * (1.0 + 1e-9))
         early = lpSum(float(last - p) * capex for p, capex in program.capex.items())
-        program.ask_for(early, maximise=False)
+        program.set_objective(early, maximise=False)
         known = set(orders)
         with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
             solved = self.ask(gap=FINE, start=values)
@@ -526,7 +526,7 @@ class _Sites:
         part.clock, part.deadline = whole.clock, whole.deadline
         known = {v.name: v for v in program.problem.variables()}
         own = lpSum(c * known[v.name] for v, c in goal.items() if v.name in known)
-        program.ask_for(own, maximise=False)
+        program.set_objective(own, maximise=False)
         return part, own
 
     def _fractions(self, at: int, jobs: Sequence[int]) -> dict[str, float]:

@@ -23,12 +23,12 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.page import ShownStudy, fragment, report
+from planner.report.page import ShownStudy, fragment, render_page
 from planner.report.screen import show
 from planner.report.words import gap as relative_gap
-from planner.workbook import tables
+from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
-from planner.workbook.live import V, constant, of
+from planner.workbook.live import V, as_value, constant
 
 TIGHT = 0.995
 """A limit binds where at least this share of it is used."""
@@ -255,12 +255,12 @@ def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
     charts = timeline(plan) if plan.runs else ()
     shown = ShownStudy(tuple(view(plan, full=True)), charts)
-    return report(_title(plan), None, [shown]).encode()
+    return render_page(_title(plan), None, [shown]).encode()
 
 
 def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
-    from planner.report.picture import svg_element
+    from planner.report.charts import svg_element
 
     drawn = (svg_element(chart, chart.name) for chart in timeline(plan))
     return "".join(drawn) + fragment([_runs(plan), _orders(plan, full=False)])
@@ -277,7 +277,7 @@ def workbook(
     """Write a plan as a workbook: the plan, a live quote for each order date."""
     book = Book(stream, plan.problem, created, USD)
     if inside:
-        tables.add(book, "Plan", view(plan))
+        add_sheet(book, "Plan", view(plan))
     totals = {}
     for period in sorted({order.period for order in plan.orders}):
         totals[period] = _quote(book, plan, period)
@@ -293,7 +293,7 @@ def _quote(book: Book, plan: PortfolioPlan, period: int) -> tuple[V, V]:
     date = f" · order of {money.start}" if money.start else ""
     terms = "Budgetary quotation · USD, without taxes · estimates, not an offer"
     sheet.head(f"{plan.problem}: order of period {period}", f"{terms}{date}")
-    total, support = of(0.0), of(0.0)
+    total, support = as_value(0.0), as_value(0.0)
     for site in dict.fromkeys(o.site for o in plan.orders if o.period == period):
         titles = ("Category", "Units", "Net price USD", "Amount USD", "Support USD/year")
         sheet.heading(site, titles=dict(enumerate(titles, 1)), left=(1,))
@@ -342,7 +342,7 @@ def _summary(book: Book, plan: PortfolioPlan, totals: Mapping[int, tuple[V, V]])
     sheet.head("Orders", plan.problem)
     titles = {1: "Date", 2: "Amount USD", 3: "Support USD/year"}
     sheet.heading("Period", titles=titles, left=(1,))
-    sums = {2: of(0.0), 3: of(0.0)}
+    sums = {2: as_value(0.0), 3: as_value(0.0)}
     for period, order in totals.items():
         money = next(m for m in plan.money if m.period == period)
         sheet.put(sheet.at, 0, f"{period}", book.look("text", "line"))

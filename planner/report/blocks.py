@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from planner.report.words import Scale, gap, results, scale
+from planner.report.words import Scale, gap, result_scale, scale
 
 Value = float | int | str | None
 ValueT = TypeVar("ValueT")
@@ -112,7 +112,7 @@ class Column:
 
     @property
     def _scale(self) -> Scale:
-        return results([v for v in self.values if isinstance(v, (int, float))], self.unit)
+        return result_scale([v for v in self.values if isinstance(v, (int, float))], self.unit)
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def figures(
     return Column(label, numbers, texts=texts, detail=detail, foot=foot)
 
 
-def values_of(
+def read_values(
     records: Iterable[RecordT | None], read: Callable[[RecordT], ValueT | None]
 ) -> list[ValueT | None]:
     """A figure of each record, None where there is no record."""
@@ -184,7 +184,7 @@ class Table:
         """Number of rows."""
         return len(self.columns[0].values) if self.columns else 0
 
-    def of(self, places: Sequence[int]) -> Table:
+    def select_rows(self, places: Sequence[int]) -> Table:
         """The table of some of its rows."""
         columns = (
             replace(
@@ -200,7 +200,7 @@ class Table:
 # Charts: a panel of layers on two axes.
 
 Tone = Literal["main", "second", "third"]
-"""A colour; shape, dash or hatching always tell it apart, too."""
+"""A colour; shape, dash or hatching distinguish it, too."""
 Gap = float | None
 """A coordinate; None breaks a line."""
 
@@ -314,7 +314,7 @@ def sized_axis(
     return Axis(label, shown.unit, log), shown.size
 
 
-def proven(gaps: Sequence[float | None]) -> str:
+def widest_gap_text(gaps: Sequence[float | None]) -> str:
     """The widest of some gaps in a sentence."""
     known = [share for share in gaps if share is not None]
     if len(known) < len(gaps):

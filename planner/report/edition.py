@@ -52,13 +52,13 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
     return plan if audience == "internal" else _redacted(plan, prices or PRICES[audience])
 
 
-def shows(needed: Prices, prices: Prices) -> bool:
+def may_show(needed: Prices, prices: Prices) -> bool:
     """True if an edition with some prices shows a field that needs others."""
     return _ORDER.index(needed) <= _ORDER.index(prices)
 
 
 @cache
-def visible(model: type[BaseModel]) -> Mapping[str, Prices]:
+def visible_fields(model: type[BaseModel]) -> Mapping[str, Prices]:
     """The fields of a part of a plan that may leave, with the prices each of them needs."""
     marks = {
         name: next((mark for mark in info.metadata if isinstance(mark, Visible)), None)
@@ -72,7 +72,7 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
         model = model.model_copy(update=hidden)
-    if isinstance(model, Line) and model.is_percentage:  # what it counts is money
+    if isinstance(model, Line) and model.is_percentage:  # its quantity is money
         once = {
             "quantity": 1,
             "purchased": 1,
@@ -82,10 +82,10 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
             "unit_list_usd": model.extended_list_usd,
         }
         model = model.model_copy(update=once)
-    marks = visible(type(model))
+    marks = visible_fields(type(model))
     return type(model)(**{
         name: _visible_value(getattr(model, name), prices)
-        if name in marks and shows(marks[name], prices)
+        if name in marks and may_show(marks[name], prices)
         else _nothing(model, name)
         for name in type(model).model_fields
     })  # fmt: skip
@@ -155,7 +155,7 @@ def _converted(value: Any, money: Currency, around: tuple[Record, ...], *, paid:
         return {key: _converted(each, money, around, paid=paid) for key, each in value.items()}
     if not paid or not isinstance(value, (int, float)) or isinstance(value, bool | Money):
         return value
-    return Money(float(f"{money.of(value):.15g}"), money)  # without the noise of a division
+    return Money(float(f"{money.convert(value):.15g}"), money)  # without the noise of a division
 
 
 def _is_amount(name: str, records: tuple[Record, ...]) -> bool:
@@ -239,7 +239,7 @@ def _key(line: Line, sku: str) -> tuple[str, str, int]:
 
 
 CORE_SECTIONS = ("Compute", "Storage", "Components")
-"""Sections of what the optimiser counts; all others hold dependent items."""
+"""Sections of decided items; all others hold dependent items."""
 
 
 def own_lines(plan: Plan) -> list[Line]:

@@ -34,8 +34,8 @@ from planner.report.edition import (
     for_audience,
     in_currency,
     list_price,
-    shows,
-    visible,
+    may_show,
+    visible_fields,
 )
 from planner.report.words import clean
 from planner.schema import Prices
@@ -51,6 +51,13 @@ from planner.schema.bill import (
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Cable, CableSchedule, Line, Plan
 
+
+def stem_of(problem: Path, scenario: str | None) -> str:
+    """Beginning of the names of a problem's files, without characters that a system refuses."""
+    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    return re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", clean(stem, limit=None))
+
+
 # Cells of a CSV.
 
 _SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
@@ -64,7 +71,7 @@ _AT_START = re.compile(_UNSEEN + _SIGN)
 _AFTER_SEMICOLON = re.compile(f"(;{_UNSEEN})({_SIGN})")
 
 
-def harmless(text: str) -> str:
+def defuse_formula(text: str) -> str:
     """A text that no spreadsheet takes for a formula, in one line.
 
     An apostrophe goes before ``=``, ``+``, ``-`` and ``@`` where a cell may start with them.
@@ -75,15 +82,15 @@ def harmless(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text between quotes, empty for none."""
-    return '"' + harmless(text).replace('"', '""') + '"' if text else ""
+    return '"' + defuse_formula(text).replace('"', '""') + '"' if text else ""
 
 
 def cell(value: Any) -> str:
     """A value as a cell: numbers are read back the same, nothing, NaN and infinity are empty."""
     if value is None or isinstance(value, str | tuple):
-        return quoted("; ".join(value) if isinstance(value, tuple) else value or "")
+        return quote_text("; ".join(value) if isinstance(value, tuple) else value or "")
     if type(value).__name__ in ("bool", "bool_"):
         return "true" if value else "false"
     if isinstance(value, Integral):
@@ -108,7 +115,7 @@ Values = Mapping[str, Sequence[Any]]
 
 def csv_text(values: Values) -> str:
     """A table as CSV."""
-    heads = ",".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in values)
+    heads = ",".join(name if _PLAIN.fullmatch(name) else quote_text(name) for name in values)
     rows = zip(*(list(map(cell, column)) for column in values.values()), strict=True)
     return "\n".join([heads, *map(",".join, rows), ""])
 
@@ -157,10 +164,10 @@ COLUMNS = tuple(BillLine.model_fields)
 
 def _hidden(money: frozenset[str], record: type[BillLine | BillTotals], prices: Prices) -> set[str]:
     """The fields of money that an edition does not show."""
-    return {name for name in money if not shows(visible(record).get(name, "all"), prices)}
+    return {name for name in money if not may_show(visible_fields(record).get(name, "all"), prices)}
 
 
-def columns_of(prices: Prices) -> tuple[str, ...]:
+def bill_columns(prices: Prices) -> tuple[str, ...]:
     """The columns of an edition, in the order of the internal one."""
     hidden = _hidden(MONEY_OF_LINES, BillLine, prices)
     return tuple(name for name in COLUMNS if name not in hidden)
@@ -168,7 +175,7 @@ def columns_of(prices: Prices) -> tuple[str, ...]:
 
 def bill_csv(bill: Bill, prices: Prices | None = None) -> bytes:
     """The bill as CSV in UTF-8 with CRLF line ends; an unknown value is an empty cell."""
-    columns = columns_of(prices or PRICES[bill.audience])
+    columns = bill_columns(prices or PRICES[bill.audience])
     return _csv(columns, ([getattr(line, name) for name in columns] for line in bill.lines))
 
 
@@ -516,9 +523,9 @@ MOST_INPUTS_BYTES = 200_000_000
 _DIGITS = 16
 
 
-def carrying(plan: Plan, inputs: bytes | None) -> Plan:
+def attach_inputs(plan: Plan, inputs: bytes | None) -> Plan:
     """The plan with its inputs and the checksums of its file."""
-    held = None if inputs is None else packed(inputs)
+    held = None if inputs is None else pack_text(inputs)
     whole = plan.model_copy(update={"inputs": held, "checksums": None})
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})
 
@@ -526,7 +533,7 @@ def carrying(plan: Plan, inputs: bytes | None) -> Plan:
 class Written(NamedTuple):
     """A plan as a file holds it.
 
-    ``inputs`` is the text of what it was made from, None where the file carries none that can be
+    ``inputs`` is the text of its inputs, None where the file carries none that can be
     read. ``changed`` names the parts that are not as they were written.
     """
 
@@ -542,15 +549,15 @@ def read_plan(data: bytes) -> Written:
     now, written = _checksums(data), whole.checksums or {}
     names = (*now, *(name for name in written if name not in now))
     changed = tuple(name for name in names if written.get(name) != now.get(name))
-    return Written(plan, None if whole.inputs is None else unpacked(whole.inputs), changed)
+    return Written(plan, None if whole.inputs is None else unpack_text(whole.inputs), changed)
 
 
-def packed(text: bytes) -> str:
+def pack_text(text: bytes) -> str:
     """A text as compressed letters."""
     return base64.b64encode(zlib.compress(text, 6)).decode()
 
 
-def unpacked(letters: str) -> str | None:
+def unpack_text(letters: str) -> str | None:
     """The text in compressed letters; None where they were changed or cut, or hold too much."""
     try:
         reader = zlib.decompressobj()

@@ -23,7 +23,7 @@ from planner.report.blocks import (
     choose_rows,
 )
 from planner.report.edition import HIDDEN_OBJECTIVE, bought_text, in_currency, own_lines
-from planner.report.views.plan import (
+from planner.report.plan import (
     answer_lines,
     bill,
     limit_bars,
@@ -48,7 +48,7 @@ class ShownStudy(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
+def render_page(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
     """The page as one HTML text without scripts.
 
     Args:
@@ -76,7 +76,7 @@ def _template() -> Any:
         return fmt.clean(value, limit=None) if is_text else value
 
     found = Environment(autoescape=True, finalize=cleaned, trim_blocks=True)
-    found.filters["one_line"] = lambda text: fmt.fitted(" ".join(text.split()), _LONGEST)
+    found.filters["one_line"] = lambda text: fmt.cut_text(" ".join(text.split()), _LONGEST)
     return found.from_string(files("planner.report").joinpath("page.html").read_text("utf-8"))
 
 
@@ -107,7 +107,7 @@ def _study(number: int, shown: ShownStudy) -> Part:
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
-    from planner.report.picture import svg_element
+    from planner.report.charts import svg_element
 
     label, title = f"{chart.title}. {chart.subtitle}", chart.title if titled else ""
     words = {"title": title, "subtitle": chart.subtitle, "label": label}
@@ -132,13 +132,13 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
 def _table(block: Table) -> Part:
     most = _MOST_ROWS if block.most is None else min(block.most, _MOST_ROWS)
     places = choose_rows(block.count, most, block.kept)
-    columns = block.of(places).columns
-    cut = f": {len(places)} of {fmt.counted(block.count, 'row')}"
+    columns = block.select_rows(places).columns
+    cut = f": {len(places)} of {fmt.count_noun(block.count, 'row')}"
     return {
         "kind": "table",
         "title": block.title,
         "which": cut if len(places) < block.count else "",
-        "heads": [fmt.headed(c.label, c.shown_unit) for c in columns],
+        "heads": [fmt.column_head(c.label, c.shown_unit) for c in columns],
         "words": [column.words for column in columns],
         "rows": list(zip(*(column.written for column in columns), strict=True)),
         "foot": [column.foot for column in columns] if any(c.foot for c in columns) else [],
@@ -225,5 +225,5 @@ def _facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "About", plan.description or ""
     yield "Scenario", made.scenario or ""
     yield "Changed", ", ".join(made.overrides)
-    if plan.shown_in.source:  # outside nobody is told whose rate it is
+    if plan.shown_in.source:  # other editions have no source of the rate
         yield "Currency", plan.shown_in.rate_text()

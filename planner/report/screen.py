@@ -18,7 +18,7 @@ from planner.report.blocks import (
     Tiles,
     choose_rows,
 )
-from planner.report.words import fitted
+from planner.report.words import cut_text
 from planner.terminal import harmless, width
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _text(block: Text, *, full: bool) -> Iterator[RenderableType]:
         yield from (_indented(text) for text in shown)
         return
     if not full and block.first is not None:
-        shown = [fitted(" ".join(text.split()), _NOTE_LINES * width() - 16) for text in shown]
+        shown = [cut_text(" ".join(text.split()), _NOTE_LINES * width() - 16) for text in shown]
     yield _points(shown)
     if full and len(shown) < len(there):
         yield _indented(f"{len(there) - len(shown):,} more in the files")
@@ -208,7 +208,7 @@ def _table(table: Table, *, full: bool) -> Iterator[RenderableType]:
         unit = "" if table.rows in title.casefold() else f" {table.rows}"
         title += f": {len(places)} of {table.count:,}{unit}"
         title += "; the files have all" if full else ""
-    columns = [each for each in table.of(places).columns if full or not each.detail]
+    columns = [each for each in table.select_rows(places).columns if full or not each.detail]
     if title:
         yield _heading(title)
     groups = list(_groups(columns, _READABLE if full else _LEAST))
@@ -254,7 +254,7 @@ def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
         widths = [_room(column, 10_000) for column in columns]
         at = max(left, key=lambda place: widths[place])
         room = max(_LEAST, width() - 4 - sum(widths) + widths[at])
-        cells[at] = tuple(fitted(text, room) for text in cells[at])
+        cells[at] = tuple(cut_text(text, room) for text in cells[at])
     found = _grid(lines, list(zip(*cells, strict=True)), left)
     if any(column.foot for column in columns):
         found.add_row(*(_words(column.foot, "bold") for column in columns))

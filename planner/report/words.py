@@ -70,7 +70,7 @@ def number(value: float | None, digits: int = 0) -> str:
     return "not known" if value is None else f"{value:,.{digits}f}"
 
 
-def about(value: float) -> str:
+def round_number(value: float) -> str:
     """A number in whole units from 10 on, with two digits below: never 0 for a little."""
     return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.2g}"
 
@@ -104,11 +104,11 @@ def duration(seconds: float) -> str:
 
 
 MW_FROM_KW = 10_000
-"""Power above so many kW is written in MW."""
+"""kW above which power is written in MW."""
 
 
 def ratio(amount: float) -> str:
-    """Money per useful work, which is small, with digits that tell plans apart."""
+    """Money per useful work, which is small, with the digits in which plans differ."""
     return f"{amount:.4g} {currency_of(amount).code}"
 
 
@@ -137,7 +137,7 @@ def quantity(value: float, unit: str) -> str:
     return plain(value, unit.removesuffix("s") if one else currency_of(value).named(unit))
 
 
-def brief(value: float, unit: str) -> str:
+def tile_text(value: float, unit: str) -> str:
     """A figure with its unit, short enough for a tile."""
     if unit == "share":
         return percent(value, 2)
@@ -186,17 +186,17 @@ def write_in(money: Currency, value: float | str | None, unit: str) -> str:
         return value or "blank"
     if unit == f"USD/{money.code}":  # a rate of exchange
         return f"{value:,.6g} {unit}"
-    return quantity(money.of(value) if "USD" in unit else value, unit)
+    return quantity(money.convert(value) if "USD" in unit else value, unit)
 
 
 def write_row(
     label: str, unit: str, values: Sequence[float | str | None]
 ) -> tuple[str, Scale, list[str]]:
     """A label with its unit, and figures in it side by side with their scale."""
-    shown = results([each for each in values if isinstance(each, (int, float))], unit)
+    shown = result_scale([each for each in values if isinstance(each, (int, float))], unit)
     texts = [each if isinstance(each, str) else shown.text(each) for each in values]
     clear = shown.unit.casefold() in label.casefold()
-    return label if clear else headed(label, shown.unit), shown, texts
+    return label if clear else column_head(label, shown.unit), shown, texts
 
 
 def breach_text(breach: LimitReport) -> str:
@@ -211,42 +211,42 @@ def breach_text(breach: LimitReport) -> str:
 # Lists and names.
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """Words as a sentence lists them."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def headed(label: str, unit: str) -> str:
+def column_head(label: str, unit: str) -> str:
     """The head of a column: its label, and its unit where it has one."""
     return f"{label}, {unit}" if unit else label
 
 
-def some(words: Sequence[str], most: int) -> str:
+def list_first(words: Sequence[str], most: int) -> str:
     """The first words of a list, and the number of the others."""
     more = len(words) - most
-    return listed([*words[:most], *([f"{more:,} more"] if more > 0 else [])])
+    return join_words([*words[:most], *([f"{more:,} more"] if more > 0 else [])])
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def count_noun(count: int, noun: str) -> str:
     """A count with its noun."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
-def units(counts: Mapping[str, int], names: Mapping[str, str], most: int = 3) -> str:
-    """A purchase by its first items, ``counts`` and ``names`` by id."""
+def purchase_text(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """A purchase by its first three items, ``counts`` and ``names`` by id."""
     there = [f"{count:,.0f} × {names.get(sku, sku)}" for sku, count in counts.items() if count]
-    more = len(there) - most
-    return ", ".join([*there[:most], *([f"+{more} more"] if more > 0 else [])]) or "nothing"
+    more = [f"+{len(there) - 3} more"] if len(there) > 3 else []
+    return ", ".join([*there[:3], *more]) or "nothing"
 
 
-def fitted(text: str, width: int) -> str:
+def cut_text(text: str, width: int) -> str:
     """A text cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def short(text: str, most: int) -> str:
+def one_line(text: str, most: int) -> str:
     """A text from a file on one line, cut to a number of characters."""
-    return fitted(" ".join(clean(text, limit=None).split()), most)
+    return cut_text(" ".join(clean(text, limit=None).split()), most)
 
 
 def product(line: Line) -> str:
@@ -273,13 +273,13 @@ STATUS_WORDS = {
 }
 """Outcome of a problem or a scenario."""
 
-LEAST_GIVEN_AWAY = 5e-6
+LEAST_LOSS = 5e-6
 """Share of the objective that counts as none: breaking ties takes it."""
 
 
-def gives_away(goal: ObjectiveReport) -> bool:
+def has_near_optimal_loss(goal: ObjectiveReport) -> bool:
     """True if a plan is knowingly worse than the best that was found."""
-    return goal.near_optimal_loss is not None and goal.near_optimal_loss > LEAST_GIVEN_AWAY
+    return goal.near_optimal_loss is not None and goal.near_optimal_loss > LEAST_LOSS
 
 
 def amount_of(name: str, value: float) -> str:
@@ -303,7 +303,7 @@ def proof(goal: ObjectiveReport) -> str:
 # Studies.
 
 
-def named(study: Study) -> str:
+def study_name(study: Study) -> str:
     """The problem's name with its scenario."""
     return study.problem + ("" if study.scenario is None else f", scenario {study.scenario}")
 
@@ -327,10 +327,10 @@ def unchanged_objective(study: Study) -> str:
     return f"{text}; {bound}."
 
 
-def ended(statuses: Mapping[str, int]) -> str:
+def count_statuses(statuses: Mapping[str, int]) -> str:
     """Scenarios by status."""
     parts = [f"{statuses[k]:,} {text}" for k, text in STATUS_WORDS.items() if statuses.get(k)]
-    return listed(parts) if parts else "no scenario"
+    return join_words(parts) if parts else "no scenario"
 
 
 # Figures of one kind, written alike.
@@ -388,7 +388,7 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
     return Scale(size, shown.named(name), decimals([value / size for value in there]))
 
 
-def results(values: Iterable[float | None], unit: str) -> Scale:
+def result_scale(values: Iterable[float | None], unit: str) -> Scale:
     """The unit and decimals of computed figures: at most five or six digits.
 
     Args:
@@ -443,14 +443,14 @@ def significant(value: float | None, unit: str) -> str:
     return f"{_without_zeros(f'{value:,.{digits}f}')} {name}".rstrip()
 
 
-def stated(found: Measured | float, unit: str) -> str:
+def as_setting(found: Measured | float, unit: str) -> str:
     """A figure to four digits as a problem file takes it: times in seconds, no separators."""
     value = found if isinstance(found, float) else found.value
     size, name = (1.0, "s") if unit == "s" else _sized(value, unit)
     return f"{float(f'{value / size:.4g}'):.10g} {name}".rstrip()
 
 
-def measured(found: Measured | None, unit: str) -> str:
+def with_range(found: Measured | None, unit: str) -> str:
     """A figure with its range: ``13.8 TB ±0.3 %``, or its ends where wide; a dash for none."""
     if found is None or not math.isfinite(found.value):
         return "-"
@@ -466,20 +466,20 @@ def measured(found: Measured | None, unit: str) -> str:
     return f"{text} ±{max(100 * half / found.value, 0.1):.2g} %" if half > 0 else text
 
 
-def most(found: Measured, unit: str) -> str:
+def upper_end(found: Measured, unit: str) -> str:
     """A figure that is only known to be no more than this."""
     high = found.value if found.high is None else max(found.value, found.high)
     return f"< {significant(high, unit)}"
 
 
-def span(found: Measured, unit: str) -> str:
+def range_text(found: Measured, unit: str) -> str:
     """The range of a figure, as `stated`."""
     low, high = _ends(found)
     if low is not None and high is not None:
-        return f"{stated(low, unit)} to {stated(high, unit)}"
+        return f"{as_setting(low, unit)} to {as_setting(high, unit)}"
     if high is not None:
-        return f"at most {stated(high, unit)}"
-    return "range not known" if low is None else f"at least {stated(low, unit)}"
+        return f"at most {as_setting(high, unit)}"
+    return "range not known" if low is None else f"at least {as_setting(low, unit)}"
 
 
 def _ends(found: Measured) -> tuple[float | None, float | None]:
@@ -489,7 +489,7 @@ def _ends(found: Measured) -> tuple[float | None, float | None]:
     return low, high
 
 
-def moment(seconds: float, clock: str, *, day: bool = False) -> str:
+def clock_time(seconds: float, clock: str, *, day: bool = False) -> str:
     """A time on a trace's clock: the minute or the day in UTC, or the time after its zero."""
     with suppress(OverflowError, ValueError, OSError):
         if clock == "unix":

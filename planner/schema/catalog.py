@@ -299,22 +299,6 @@ class ClientFactor(Model):
     read: Figure[Number]
 
 
-class SizeRow(Model):
-    """One published configuration: total bandwidth of a number of units."""
-
-    units: PositiveWhole
-    read: Bandwidth
-    write: Bandwidth
-
-
-class Sizes(Cited):
-    """A non-linear table of units against bandwidth, linear between neighbouring rows."""
-
-    basis: Basis | None = None
-    benchmark: Text | None = None
-    rows: tuple[SizeRow, ...] = Field(min_length=1, max_length=200)
-
-
 class Component(Model):
     """A part of a bundle."""
 
@@ -379,7 +363,6 @@ class Item(Model):
     min_units: Figure[PositiveWhole] | None = None
     max_units: Figure[PositiveWhole] | None = None
     fail_units: Figure[PositiveWhole] | None = None
-    sizes: Sizes | None = None
     power_points: tuple[PowerPoint, ...] = ()
     achieved: tuple[Achieved, ...] = ()
     ports: Ports = Ports.model_construct()

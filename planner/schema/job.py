@@ -360,7 +360,6 @@ class GpuRange(Model):
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
-    hot_spares: Whole = 0
     whole: Literal["systems", "replicas"] | None = None
     per_system: PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_length=1)] | None = (
         None
@@ -495,14 +494,12 @@ class Job(Model):
         return self.parallelism is not None and self.gpus.whole != "systems"
 
     @model_validator(mode="after")
-    def _spares_have_one_home(self) -> Self:
+    def _repair_fits(self) -> Self:
         if self.repair is None:
             return self
-        hot = "gpus.hot_spares does not go with repair; give their number as repair: {spares: 2}"
         types = "repair needs one GPU type per job; leave gpus.max_types out, or set repair to null"
         shrink = "when_short: shrink needs parallelism: {tensor: 8, pipeline: 64}, in replicas"
         refuse(
-            (self.gpus.hot_spares > 0, hot),
             (self.gpus.max_types > 1, types),
             (self.repair.when_short == "shrink" and not self.whole_replicas, shrink),
         )

@@ -150,7 +150,6 @@ class JobPlan(PlanModel):
     ingest_demand_gb_per_s: Customer[float]
     capacity_needed_tb: Customer[float]
     write_volume_tb_per_day: Customer[float]
-    hot_spare_systems: Customer[int] = 0
     tolerate_down: Customer[int] = 0
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None

@@ -61,7 +61,7 @@ class ExchangeRate(Model):
     on: Day
     source: Text
 
-    def of(self, code: str) -> currency.Currency:
+    def as_currency(self, code: str) -> currency.Currency:
         """The currency of results or of a rate."""
         return currency.Currency(code, self.usd, self.on, self.source)
 

@@ -481,7 +481,7 @@ class Problem(Model):
     @property
     def currencies(self) -> dict[str, Currency]:
         """The currencies that amounts may be in besides USD, by code."""
-        return {code: rate.of(code) for code, rate in self.exchange.items()}
+        return {code: rate.as_currency(code) for code, rate in self.exchange.items()}
 
     @property
     def shown_in(self) -> Currency:

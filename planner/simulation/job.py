@@ -226,7 +226,7 @@ class LocalState:
         """State at the start of runs."""
         return cls(np.zeros(runs), np.zeros(runs), np.zeros(runs), np.full(runs, np.nan))
 
-    def of(self, some: Places | Flags) -> LocalState:
+    def take(self, some: Places | Flags) -> LocalState:
         """State of some runs."""
         return LocalState(*(getattr(self, each.name)[some] for each in fields(self)))
 

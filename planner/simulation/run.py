@@ -271,8 +271,8 @@ class Runs:
         self.total[_AT["rework"], struck] += (reached.work - reached.captured)[failed]
         self.work[struck], self.safe[struck] = reached.held[failed], reached.safe[failed]
         if reached.local is not None:
-            self.local.put(more, reached.local.of(grown))
-            self.local.put(struck, reached.local.of(failed))
+            self.local.put(more, reached.local.take(grown))
+            self.local.put(struck, reached.local.take(failed))
         self._fail(struck, place[failed], reached.captured[failed])
 
     def _stretch_after(self, some: Places, computing_s: Array, lasts_s: Array) -> Stretch:
@@ -280,7 +280,7 @@ class Runs:
         times = self.speed[some], computing_s, lasts_s, self.work[some]
         if self.job.local is None:
             return after_one_level(self.job, *times)
-        return after_two_levels(self.job, *times, self.safe[some], self.local.of(some))
+        return after_two_levels(self.job, *times, self.safe[some], self.local.take(some))
 
     def _growth(self, some: Places) -> tuple[Array, Array]:
         """End of the capture after which the job restarts with more replicas, and the time at which

@@ -125,7 +125,7 @@ def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) 
 
     Source: S / (overlap x interval), our reading of G. K. Lockwood, VAST Data, "LLM training in
     practice: Insights from 85,000 checkpoints", slides without a date. Synchronous: NVIDIA's
-    guidance of less than 5 %, told in S. Kartik and C. Tartow, VAST Data, "A Checkpoint on
+    guidance of less than 5 %, quoted by S. Kartik and C. Tartow, VAST Data, "A Checkpoint on
     Checkpoints in LLMs", 2024-01-10.
     """
     return checkpoint_gb / (most * interval_s)

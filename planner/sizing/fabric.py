@@ -1,7 +1,7 @@
-"""Fat trees: how many switches and links connect systems, and which ports each link takes.
+"""Fat trees: switches and links of each size of a fabric, and the two ports of each link.
 
-The counts are those of `planner/sizing/fabric.py`; here every link has its two ends. Switches of a
-tier and their ports are numbered from 0. A leaf has its ports to systems first, then its uplinks.
+Switches of a tier and their ports are numbered from 0. A leaf has its ports to systems first, then
+its uplinks.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _pair(up: int) -> Tree:
     return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
 
 
-def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
+def smallest_size(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
     """The smallest size for a number of systems or parts; None where there are none.
 
     Raises:

@@ -303,9 +303,9 @@ def _log_goodput(levels: Levels) -> float:
     return math.fsum(
         (
             math.log1p(-levels.stopped_share),
-            kept(rate * levels.interval_s, restart, lag, levels.every, q2),
-            drained(rate * levels.drain_s, restart, q2),
-            restarted(far, q2),
+            log_rework(rate * levels.interval_s, restart, lag, levels.every, q2),
+            log_drain(rate * levels.drain_s, restart, q2),
+            log_restart(far, q2),
         )
     )
 
@@ -339,7 +339,7 @@ def goodput_loss(levels: Levels, waiting: float = 0.0) -> dict[str, float]:
 # (0, 2.5742, -0.1930, -2.0318) have a midpoint 2.3e-4 below their mean. So k is never relaxed.
 
 
-def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> float:
+def log_rework(interval: float, restart: float, lag: float, every: int, q2: float) -> float:
     """log{k I q2 C0 / [(1 + y)^k - 1]}: factor of rework, the local drain and restart."""
     share = math.log(q2) - _log_mix(restart + lag, q2)
     log_steps = every * math.log1p(_grown(interval, share))
@@ -347,13 +347,13 @@ def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> 
     return head - _log_expm1(log_steps)
 
 
-def drained(drain: float, restart: float, q2: float) -> float:
+def log_drain(drain: float, restart: float, q2: float) -> float:
     """Logarithm of the chance that a remote checkpoint is safe in time; local restarts begin it
     anew."""
     return _log_mix(restart, q2) - drain - _log_mix(restart + drain, q2)
 
 
-def restarted(restart: float, q2: float) -> float:
+def log_restart(restart: float, q2: float) -> float:
     """-log[1 + q2 (e^R - 1)]: factor of restarts from the remote level, restore read included."""
     if restart > _LARGE:
         return -(restart + math.log(q2))
@@ -394,7 +394,7 @@ def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float
     return failures_per_gpu_day / DAY_S * gpus * out_s
 
 
-def waiting(spares: int, load: float) -> float:
+def waiting_share(spares: int, load: float) -> float:
     """Share of time in which the job waits: more units are out than stood by.
 
     Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)), with a place
@@ -406,19 +406,18 @@ def waiting(spares: int, load: float) -> float:
     return blocked
 
 
-def waiting_odds(spares: int, load: float, racks: float = 1.0) -> float:
+def waiting_odds(spares: int, load: float) -> float:
     """Time a job waits for repairs over the time it does not.
 
-    Args:
-        racks: racks in use with that load and spares of their own each, of which the job needs all.
-            An upper bound then, close up to 0.02, as repairs go on while it waits.
+    Of several racks with spares of their own, all needed, the sum is an upper bound, close up to
+    0.02, as repairs go on while the job waits.
     """
-    blocked = waiting(spares, load)
-    return racks * blocked / (1.0 - blocked)
+    blocked = waiting_share(spares, load)
+    return blocked / (1.0 - blocked)
 
 
 @lru_cache(maxsize=256)
-def most_spares(load: float, waiting: float) -> int:
+def spares_needed(load: float, waiting: float) -> int:
     """The fewest spares with which the job waits no more than a share of its time, above 0."""
     spares, blocked = 0, load / (1.0 + load)
     while blocked > waiting:
@@ -452,7 +451,7 @@ def longest_swap_per_mtti(hardware_share: float) -> float:
 
     Up to it the logarithm of the factor ``1 + hardware_share expm1(-swap / MTTI)`` of swaps on
     goodput is concave in the logarithm of the MTTI: where g (1 - p) <= 1, g the swap over the MTTI
-    and p the share of hardware in what is left.
+    and p the share of hardware in the rest.
     """
     low, high = 1.0, 700.0
     for _ in range(100):

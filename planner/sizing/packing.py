@@ -40,7 +40,7 @@ FULL = 1 + 1e-9
 EMPTY = (FULL, FULL, FULL)
 NOISE = 1e-9
 DEAR = 1e-8
-"""Contents that are worth so much more than a rack, or than others, count as worth the same."""
+"""Contents worth less than this more than a rack, or than others, count as equal."""
 SLACK = 0.01
 """Prices that are this far from the best will do where they round up to the same racks."""
 MOST_PIVOTS = 500
@@ -52,7 +52,7 @@ MOST_ROUNDED = 5_000
 MOST_KEPT = 50_000
 MIXTURE = 12
 MOST_NEAR = 32
-"""So many of the latest prices are tried on other counts: those of neighbours prove as much."""
+"""Latest prices that are tried on other counts: those of neighbours prove as much."""
 
 
 def ceil(value: float) -> int:
@@ -60,15 +60,15 @@ def ceil(value: float) -> int:
     return math.ceil(value - NOISE)
 
 
-class RackWorth(NamedTuple):
+class RackPrices(NamedTuple):
     """Dual value of each kind in racks, and the mixture of patterns behind it."""
 
     each: tuple[float, ...]
     patterns: tuple[Counts, ...]
     times: tuple[float, ...]
 
-    def of(self, counts: Sequence[float]) -> float:
-        """Worth of counts in racks: they take no fewer."""
+    def bound_racks(self, counts: Sequence[float]) -> float:
+        """Lower bound of the racks that counts take."""
         return sum(price * count for price, count in zip(self.each, counts, strict=True))
 
 
@@ -83,8 +83,8 @@ class Packing:
     shares: Shares
     known: dict[Counts, Racks] = field(default_factory=dict)
     open: set[Counts] = field(default_factory=set)
-    priced: dict[tuple[float, ...], RackWorth] = field(default_factory=dict)
-    latest: deque[RackWorth] = field(default_factory=lambda: deque(maxlen=MOST_NEAR))
+    priced: dict[tuple[float, ...], RackPrices] = field(default_factory=dict)
+    latest: deque[RackPrices] = field(default_factory=lambda: deque(maxlen=MOST_NEAR))
 
     def __post_init__(self) -> None:
         if any(not 0 < max(share) <= FULL for share in self.shares):
@@ -107,8 +107,8 @@ class Packing:
             self.known[counts] = self._filled(counts)
         return self.known[counts]
 
-    def prices_of(self, counts: Sequence[float]) -> RackWorth:
-        """The prices at which counts are worth most, or so near that it rounds the same."""
+    def price_counts(self, counts: Sequence[float]) -> RackPrices:
+        """Prices whose bound for counts is the highest, or rounds up to the same racks."""
         key = tuple(counts)
         if key not in self.priced:
             _make_room(self.priced)
@@ -124,10 +124,10 @@ class Packing:
         sides = np.array(counts, dtype=float) @ np.array(self.shares)
         if found <= math.ceil(float(sides.max()) / FULL - SLACK):  # some side is full in any case
             return first_fit
-        if any(found <= ceil(prices.of(counts)) for prices in self.latest):
+        if any(found <= ceil(prices.bound_racks(counts)) for prices in self.latest):
             return first_fit
-        prices = self.prices_of(counts)
-        if found <= ceil(prices.of(counts)):
+        prices = self.price_counts(counts)
+        if found <= ceil(prices.bound_racks(counts)):
             return first_fit
         search = _Search(self, counts, prices)
         racks = search.run(first_fit)
@@ -217,7 +217,7 @@ def _fitting(room: Sides, share: Sides) -> int:
 def _worths(kinds: Packing, order: Sequence[int], worth: Sequence[float]) -> list[Worth]:
     """From each place on, the highest worth of room in the kinds still to come.
 
-    However sides are weighed, a rack has 1 of the mixture, and what a device is worth for its part
+    However sides are weighed, a rack has 1 of the mixture, and the worth of a device for its part
     of that is a price of mixed room. Of mixtures the best one for an empty rack is taken.
     """
     values, mixed = np.array([worth[k] for k in order])[:, None], kinds.mixed[list(order)]
@@ -303,7 +303,7 @@ class _Pricing:
         self.counts = np.array([counts[k] for k in self.here], dtype=float)
         self.basis = np.diag([float(kinds.alone[k]) for k in self.here])
 
-    def run(self, slack: float) -> RackWorth:
+    def run(self, slack: float) -> RackPrices:
         """The prices, and the patterns of the basis with their multiplicities."""
         for _ in range(MOST_PIVOTS):
             each = np.maximum(np.linalg.solve(self.basis.T, np.ones(len(self.here))), 0.0)
@@ -319,7 +319,7 @@ class _Pricing:
         each /= dearest.most + 2.0 * DEAR
         times = np.maximum(np.linalg.solve(self.basis, self.counts), 0.0)
         patterns = tuple(tuple(int(n) for n in self._all(column)) for column in self.basis.T)
-        return RackWorth(tuple(self._all(each)), patterns, tuple(times.tolist()))
+        return RackPrices(tuple(self._all(each)), patterns, tuple(times.tolist()))
 
     def _all(self, values: NDArray[np.float64]) -> list[float]:
         """Values of the kinds that take part as values of all kinds."""
@@ -338,21 +338,21 @@ class _Pricing:
 class _Search:
     """Racks filled one after another, where first-fit does not meet the rounded bound."""
 
-    def __init__(self, kinds: Packing, counts: Counts, prices: RackWorth) -> None:
+    def __init__(self, kinds: Packing, counts: Counts, prices: RackPrices) -> None:
         self.kinds, self.counts, self.prices = kinds, counts, prices
         self.failed: set[tuple[Counts, int]] = set()
         self.tried, self.cut_short = 0, False
 
     def run(self, found: Racks) -> Racks:
         """The least racks, given some that hold everything."""
-        fewest, most = ceil(self.prices.of(self.counts)), sum(times for _, times in found)
+        fewest, most = ceil(self.prices.bound_racks(self.counts)), sum(times for _, times in found)
         rounded = self._rounded(fewest, MOST_ROUNDED)
         if rounded is not None:
             return rounded
-        # What is worth exactly as much as it can be leaves least to be tried.
+        # Exact prices leave the fewest contents to try.
         self.prices = _Pricing(self.kinds, self.counts).run(0.0)
         self.failed.clear()
-        for racks in range(ceil(self.prices.of(self.counts)), most):
+        for racks in range(ceil(self.prices.bound_racks(self.counts)), most):
             better = self._rounded(racks, MOST_TRIED)
             if better is not None:
                 return better
@@ -402,12 +402,12 @@ class _Search:
         return chosen
 
     def _contents(self, left: Counts, racks: int) -> Iterator[Counts]:
-        """Yield what the next rack may hold of what is left, if all is to stand in so many racks.
+        """Yield contents of the next rack, if all that is left has to fit into a number of racks.
 
         It holds one of the largest kind that is left, and nothing else fits beside it: if there is
         a way to place them all, there is one with such a rack.
         """
-        waste = racks - self.prices.of(left)
+        waste = racks - self.prices.bound_racks(left)
         if racks > 0 and waste >= -NOISE:
             order = [kind for kind in self.kinds.largest_first if left[kind]]
             worths = _worths(self.kinds, order, self.prices.each)
@@ -416,7 +416,7 @@ class _Search:
     def _content(
         self, left: Counts, order: Sequence[int], worths: list[Worth], worth: float
     ) -> Iterator[Counts]:
-        """Yield contents of a rack that are worth so much and that nothing fits beside."""
+        """Yield contents of a rack of at least a worth, beside which nothing fits."""
         shares, prices = self.kinds.shares, self.prices.each
         here = [0] * len(left)
 

@@ -108,7 +108,9 @@ def rack_use(parts: Parts, space: Space) -> RackUse | None:
     return RackUse(racks_each=len(_first_fit(parts, space)))
 
 
-def uniform(parts: Parts, units: int, use: RackUse, space: Space) -> list[tuple[Filled, int]]:
+def pack_own_racks(
+    parts: Parts, units: int, use: RackUse, space: Space
+) -> list[tuple[Filled, int]]:
     """Racks of one item: each content, and how many racks have it.
 
     Either ``use.per_rack`` units share a rack, the rest in a last one, or a unit takes several
@@ -138,11 +140,11 @@ def uniform(parts: Parts, units: int, use: RackUse, space: Space) -> list[tuple[
     return found
 
 
-def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, int]]:
+def pack_shared_racks(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, int]]:
     """The least racks that devices of all kinds share: contents, and how many racks have each.
 
     Args:
-        boxes: devices and how many of each; a device without size stands nowhere.
+        boxes: devices and how many of each; a device without size takes no rack.
         space: height, power and weight of each rack.
 
     Raises:

@@ -36,7 +36,7 @@ def provisioned_share(gpu_cap: float, gpu_share: float) -> float:
 
 
 FARTHEST = 1e9
-"""So many times the GPUs of a table's last row a law is looked at."""
+"""Multiple of the GPUs of a table's last row up to which a law is used."""
 
 
 class ScaleLaw(NamedTuple):
@@ -57,20 +57,12 @@ class ScaleLaw(NamedTuple):
             return _interpolated(self.table, gpus)
         return float((gpus / self.reference) ** -self.exponent)
 
-    def pieces(self) -> list[tuple[float, float, float]]:
-        """A table as straight pieces in logarithms: (log N where it begins, log share there,
-        slope); the first begins at one GPU.
-        """
-        rows = [(math.log(gpus), math.log(share)) for gpus, share in self.table]
-        found = [(0.0, rows[0][1], 0.0)] if rows[0][0] > 0.0 else []
-        for (n, share), (other, less) in pairwise(rows):
-            found.append((n, share, (less - share) / (other - n)))
-        return found
-
 
 def concave_above(law: ScaleLaw) -> ScaleLaw:
-    """A law that is nowhere below one, and concave in logarithms: of a table the rows that
-    no straight line between two others passes above."""
+    """The least law that is concave in logarithms and nowhere below a law.
+
+    Of a table it keeps the rows that no straight line between two others passes above.
+    """
     if not law.table:
         return law
     first, last = law.table[0], law.table[-1]

@@ -98,7 +98,7 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Findings:
     """Recompute a plan that may be wrong anywhere; one not ``drawn`` has no racks and cables."""
-    found, basis = Findings(), Basis.of(inputs)
+    found, basis = Findings(), Basis.from_inputs(inputs)
     try:
         if plan.status in ("optimal", "feasible"):
             _check_solved(found, basis, plan, drawn)
@@ -173,9 +173,6 @@ def _check_items(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str,
     for sku, count in counts.items():
         item = basis.items[sku]
         reason = excluded(basis, item, basis.bought(item, count)) if count else None
-        rows = item.sizes.rows if count and item.sizes is not None else ()
-        if rows and not rows[0].units <= count <= rows[-1].units:
-            reason = f"sizes go from {rows[0].units} to {rows[-1].units} units"
         found.require(reason is None, f"lines.{sku}: {reason}")
         found.require(not count or sku not in left_out, f"lines.{sku}: listed as not considered")
 
@@ -214,8 +211,7 @@ def _facts(basis: Basis, item: Item) -> dict[str, Any]:
         "usable capacity": item.provides.usable or item.category != "storage" or None,
     }
     if item.category == "storage":
-        sides = "read", "write"
-        return facts | {side: item.sizes or getattr(item.provides, side) for side in sides}
+        return facts | {"read": item.provides.read, "write": item.provides.write}
     local, job = item.local, basis.job
     rate = measured_rate if job.training.model else lambda item, _, at: peak_tflops(item, at)
     rates = (rate(item, job, precision) for precision in job.training.precisions)

@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -162,7 +161,7 @@ class Basis:
     power_share: Mapping[str, float]
 
     @classmethod
-    def of(cls, inputs: Inputs) -> Basis:
+    def from_inputs(cls, inputs: Inputs) -> Basis:
         """The basis of inputs, no option chosen."""
         return cls(inputs, inputs.problem.jobs[0], inputs.problem.network, {})
 
@@ -235,25 +234,12 @@ class Basis:
     # Bandwidth and endurance.
 
     def nameplate(self, sku: str, count: float) -> tuple[float, float]:
-        """(Read, write) nameplate bandwidth of ``count`` units, GB/s.
-
-        A table of sizes is linear between rows, proportional below its first one.
-        """
+        """(Read, write) nameplate bandwidth of ``count`` units, GB/s."""
         item = self.items[sku]
         if item.category != "storage" or item.is_bulk or count == 0:
             return 0.0, 0.0
-        if item.sizes is None:
-            each = value(item.provides.read), value(item.provides.write)
-            return (each[0] or 0.0) * count, (each[1] or 0.0) * count
-        first, last = item.sizes.rows[0], item.sizes.rows[-1]
-        if count < first.units:
-            return first.read * count / first.units, first.write * count / first.units
-        for low, high in pairwise(item.sizes.rows):
-            if low.units <= count < high.units:
-                part = (count - low.units) / (high.units - low.units)
-                read_gb = low.read + part * (high.read - low.read)
-                return read_gb, low.write + part * (high.write - low.write)
-        return (last.read, last.write) if count == last.units else (0.0, 0.0)
+        each = value(item.provides.read), value(item.provides.write)
+        return (each[0] or 0.0) * count, (each[1] or 0.0) * count
 
     def unit_endurance(self, sku: str) -> float | None:
         """Write endurance of one unit, TB per day: as stated, or by the flash in it."""

@@ -206,8 +206,7 @@ def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
     for sku, count in basis.flash(run.counts).items():
         item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
         burst, window = value(item.provides.burst_write), value(item.provides.burst_window)
-        rows = item.sizes.rows if item.sizes else ()
-        each = max((row.write / row.units for row in rows), default=rate / count)
+        each = rate / count
         bursts = burst is not None and window is not None and burst > each
         rates += burst * count if bursts else rate
         buffers += [(burst - each) * window * count] if bursts else []

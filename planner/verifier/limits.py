@@ -164,8 +164,6 @@ def _counted(plan: Plan, bill: Bill, run: Run) -> Iterator[tuple[str, float | No
         if fabric.network != "out_of_band":
             ports, most = (n / fabric.parts_per_port for n in (fabric.endpoints, fabric.capacity))
             yield f"fabric.{fabric.network}", ports, most
-    for sku, used in run.systems.items():
-        yield f"hot_spares.{sku}", bill.cluster[sku] - used, run.job.gpus.hot_spares or None
 
 
 def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:

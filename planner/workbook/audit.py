@@ -28,10 +28,10 @@ from planner.errors import Finding, InputError, VerificationError
 from planner.files import NO_VALUE, open_xlsx, reading
 from planner.inputs import Inputs, changed, inputs_from_text
 from planner.limits import COUNTED_IN, named, path_of
+from planner.optimizer import Certificate
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report.edition import in_currency
@@ -45,7 +45,7 @@ from planner.schema.problem import Extra, Pue
 from planner.verifier import faults, recheck
 from planner.verifier.basis import Findings
 from planner.version import __version__
-from planner.workbook import performance, quote, tables, write
+from planner.workbook import BASIS, performance, quote, unpack, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar, spelled
 
@@ -117,15 +117,15 @@ def _read(path: Path) -> _Opened:
         return InputError(Finding(kind, message, name, fix=fix))
 
     cells = open_xlsx(path, without=without)
-    if tables.BASIS not in cells.sheetnames:
+    if BASIS not in cells.sheetnames:
         if {quote.NAME, performance.NAME} <= {*cells.sheetnames}:
             message = "an edition for the outside carries no plan, or its sheet 'Basis' was removed"
             raise refuse(message, "give the internal edition")
         raise refuse("planner did not write this workbook as that of a plan")
-    texts = [cell.value for cell in _filled(cells[tables.BASIS]) if cell.column == 2]
+    texts = [cell.value for cell in _filled(cells[BASIS]) if cell.column == 2]
     chunks = [t for t in texts if isinstance(t, str) and len(t) > 100 and " " not in t]
     try:
-        plan, text, created = tables.unpack("".join(chunks))
+        plan, text, created = unpack("".join(chunks))
     except ValueError:
         message = "the plan it carries was changed or cut off, or another version wrote it"
         raise refuse(message) from None
@@ -166,7 +166,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
         if each not in there:
             gone = Finding("sheet", "the sheet is gone", opened.name, path=each, fix="undo it")
             raise InputError(gone)
-    findings = [f for each in sheets if each != tables.BASIS for f in _fixed(opened, written, each)]
+    findings = [f for each in sheets if each != BASIS for f in _fixed(opened, written, each)]
     edits: list[Found] = []
     for entry in written.inputs:
         try:
@@ -182,7 +182,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
         findings[_MOST_FINDINGS:] = [Finding("edited-cell", more, opened.name, fix=_UNDO)]
     if findings:
         raise InputError(findings)
-    return edits, tuple(each for each in there if each not in {*sheets, tables.BASIS})
+    return edits, tuple(each for each in there if each not in {*sheets, BASIS})
 
 
 def _cell_value(opened: _Opened, entry: Input) -> float | str | None:
@@ -330,7 +330,7 @@ def _set_limit(draft: Draft, edit: Edit) -> None:
     if isinstance(value, float):
         value = round(value) if row.file_unit in COUNTED_IN else value
     draft.set(path, 1.0 if value is None and group == "split" else value)
-    if name == "facility_power":  # what the feeds leave is the same limit
+    if name == "facility_power":  # the limit by the feeds is the same
         draft.set("site.feeds", None)
     if value is None and group == "stock" and sku in draft.inputs.prices:
         draft.set(f"prices.{sku}.stock", None)
@@ -496,21 +496,14 @@ def _operation(case: Case, draft: Draft) -> Run:
     except ValueError as error:  # a fabric larger than three tiers can be
         raise NothingRunsError(str(error)) from None
     if operation is None:
-        reason = "the job makes no progress: no storage bandwidth, stalls that fill the interval, "
-        raise NothingRunsError(f"{reason}or fewer hot spares than the problem asks for")
+        reason = "no storage bandwidth, or stalls that fill the interval"
+        raise NothingRunsError(f"the job makes no progress: {reason}")
     return operation
 
 
 def _check_units(case: Case, units: Mapping[str, int]) -> None:
-    """Raise where a count cannot be: outside known sizes, without a price, of no use."""
-    for item in case.storage:
-        count = units[item.id]
-        if count and item.table:
-            low, high = item.table[0].units, item.table[-1].units
-            if not low <= count <= high:
-                known = f"the bandwidth of {item.id} is known for {low} to {high} units"
-                raise NothingRunsError(f"{known}, not {count}")
-    for offer in case.standing:
+    """Raise where a count cannot be: without a price, of no use."""
+    for offer in case.unusable:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
     for offer in case.offers():

@@ -16,7 +16,7 @@ from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
 from planner.figures import capital
 from planner.report.words import MW_FROM_KW, clean
-from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
+from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, as_value, or_na
 
 _INK, _GREY, _SOFT = "#16324F", "#5B6B7B", "#EEF3F8"
 _STYLES: Mapping[str, Mapping[str, Any]] = {
@@ -289,7 +289,7 @@ class Sheet:
             held: Scalar = clean(value)
             self.page.write_string(row, column, held, look)
         else:
-            held = value if isinstance(value, int) else float(f"{value:.15g}")  # what a cell keeps
+            held = value if isinstance(value, int) else float(f"{value:.15g}")  # as a cell keeps it
             self.page.write_number(row, column, held, look)
         self._keep(row, column, held)
         return held
@@ -357,7 +357,7 @@ class Sheet:
         end = self.last if last is None else last
         size = properties(style).get("font_size", 10)
         width = sum(self.widths[: end + 1]) * 10 / size
-        self.page.set_row(self.at, height(str(of(value).value), width, size))
+        self.page.set_row(self.at, height(str(as_value(value).value), width, size))
         self.over(self.at, 0, end, value, self.book.look("wrap", style))
         self.at += 1
 
@@ -472,7 +472,7 @@ def write_figures(sheet: Sheet, rows: Iterable[Figure], cells: dict[str, V]) -> 
 def _write(sheet: Sheet, row: Figure) -> V:
     book, at = sheet.book, sheet.at
     label, unit, look = _figure(row.name)
-    if unit == "kW" and row.allowed is None and of(row.value).number > MW_FROM_KW:
+    if unit == "kW" and row.allowed is None and as_value(row.value).number > MW_FROM_KW:
         unit, look = "MW", "mega"
     label = f"{label}, {row.more}" if row.more else label
     sheet.put(at, LABEL, label, book.look("wrap", "line"))

@@ -39,10 +39,10 @@ _TEXT, _COMPARED, _ADDED, _MULTIPLIED, _RAISED, WHOLE = 1, 2, 3, 4, 5, 9
 def _operator(
     sign: str, binds: int, work: Callable[[float, float], float], *, turned: bool = False
 ) -> Callable[[V, Term], V]:
-    """A method for an operator; of ``turned`` the V stands on the right."""
+    """A method for an operator; of ``turned`` the V is the right operand."""
 
     def method(one: V, other: Term) -> V:
-        a, b = (of(other), one) if turned else (one, of(other))
+        a, b = (as_value(other), one) if turned else (one, as_value(other))
         value = (_compared if binds == _COMPARED else _computed)(work, a, b)
         return V(value, _texts(a, sign, b, binds), binds)
 
@@ -91,7 +91,7 @@ Term = V | Scalar
 """Operand of a formula: a cell or a constant."""
 
 
-def of(value: Term) -> V:
+def as_value(value: Term) -> V:
     """A constant as a value; a V as it is."""
     if isinstance(value, V):
         return value
@@ -108,7 +108,7 @@ def of(value: Term) -> V:
 
 def constant(value: float) -> V:
     """A number as a term of a formula, as a cell keeps it."""
-    return of(float(f"{value:.15g}"))
+    return as_value(float(f"{value:.15g}"))
 
 
 def _computed(work: Callable[..., float], *parts: V) -> float | Fault:
@@ -145,7 +145,7 @@ def _texts(one: V, sign: str, other: V, binds: int) -> str:
 
 def differs(one: Term, other: Term) -> V:
     """True if two cells hold something else; a blank one holds 0 and the empty text."""
-    a, b = of(one), of(other)
+    a, b = as_value(one), as_value(other)
     text = _texts(a, "<>", b, _COMPARED)
     if isinstance(a.value, Fault) or isinstance(b.value, Fault):
         return V(FAULT, text, _COMPARED)
@@ -156,7 +156,7 @@ def differs(one: Term, other: Term) -> V:
 
 def if_(test: V, yes: Term, no: Term) -> V:
     """One of two values by a test."""
-    a, b = of(yes), of(no)
+    a, b = as_value(yes), as_value(no)
     text = f"IF({test.text},{a.text},{b.text})"
     if isinstance(test.value, (str, Fault)):
         return V(FAULT, text)
@@ -183,7 +183,7 @@ def is_number(cell: V) -> V:
 
 
 def _call(name: str, work: Callable[..., float], *terms: Term) -> V:
-    parts = [of(term) for term in terms]
+    parts = [as_value(term) for term in terms]
     return V(_computed(work, *parts), f"{name}({','.join(part.text for part in parts)})")
 
 
@@ -234,12 +234,12 @@ def sum_(values: Iterable[Shown], span: str) -> V:
 
 def sum_of(parts: Sequence[V]) -> V:
     """The sum of some cells, term by term."""
-    return sum(parts[1:], parts[0]) if parts else of(0)
+    return sum(parts[1:], parts[0]) if parts else as_value(0)
 
 
 def join(*parts: Term) -> V:
     """Texts one after the other; a number in a text is a whole one."""
-    made = [of(part) for part in parts]
+    made = [as_value(part) for part in parts]
     text = "&".join(part.text if part.binds > _COMPARED else f"({part.text})" for part in made)
     if any(isinstance(part.value, Fault) for part in made):
         return V(FAULT, text, _TEXT)

@@ -30,6 +30,7 @@ from planner.workbook.book import (
 from planner.workbook.live import (
     Term,
     V,
+    as_value,
     constant,
     exp,
     if_,
@@ -37,7 +38,6 @@ from planner.workbook.live import (
     is_number,
     max_,
     min_,
-    of,
     or_na,
     sum_,
     sum_of,
@@ -163,7 +163,7 @@ class Performance(dict[str, V]):
                 reached, how = reached * constant(gain), f"{how}, and bursts as planned"
             if f"client_{kind}_gb_per_s" in self:
                 systems: Term = self["systems_ready"] if role == "all" else acting
-                reached = min_(reached, of(systems) * self[f"client_{kind}_gb_per_s"])
+                reached = min_(reached, as_value(systems) * self[f"client_{kind}_gb_per_s"])
             most = getattr(job, f"client_{kind}_limit_gb_per_s")
             how = how if getattr(job, f"delivered_{kind}_gb_per_s") < most else "client limit"
             yield Figure(f"delivered_{kind}_gb_per_s", reached, how)
@@ -180,7 +180,7 @@ class Performance(dict[str, V]):
             yield Figure("stall_s", transfer, how)
             yield Figure("drain_s", 0, "part of the stall")
         else:
-            self.setdefault("stall_s", self.get("async_stall_s", of(0)))
+            self.setdefault("stall_s", self.get("async_stall_s", as_value(0)))
             yield Figure("drain_s", transfer, how)
         every = 1 if job.local is None else job.local.every
         self["to_storage_s"] = self["interval_s"] * every if every > 1 else self["interval_s"]
@@ -211,7 +211,7 @@ class Performance(dict[str, V]):
         if job.repair is not None:
             how = "as planned: spares, failures and repair time"
             yield Figure("waiting", 1.0 - job.repair.availability, how)
-        kept, how = of(job.goodput / (1 - job.lost_time)), "as planned: two checkpoint levels"
+        kept, how = as_value(job.goodput / (1 - job.lost_time)), "as planned: two checkpoint levels"
         if job.local is None:
             more = "" if job.repair is None else ", x replacements x (1 - waiting)"
             kept, how = self._one_level_goodput(), f"{_GOODPUT}{more}"
@@ -370,7 +370,7 @@ class PowerCost(dict[str, V]):
         ]
         self["typical_kw"] = load - sums[0] + sums[1] if sums else load
         if self.liquid:
-            self["liquid_kw"] = sums[2] if sums else of(0)
+            self["liquid_kw"] = sums[2] if sums else as_value(0)
         sheet.at += bool(rows)
 
     def _power(self) -> Iterator[Figure]:
@@ -497,7 +497,7 @@ def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None
     label = ", ".join(filter(None, (label, *parts)))
     sheet.put(at, LABEL, label, book.look("wrap", "line"))
     sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
-    cell = of(limit.value) if cell is None else or_na(cell)
+    cell = as_value(limit.value) if cell is None else or_na(cell)
     value = sheet.put(at, _REACHED, cell, right)
     follows, opened = found.get(_FOLLOWS.get(limit.name, "")), _opened(limit)
     if follows is not None or opened is None:
@@ -532,7 +532,7 @@ def _opened(limit: LimitReport) -> Meaning | None:
 
 
 def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> V | None:
-    """The cell of a limit's value; None where it stands as planned."""
+    """The cell of a limit's value; None where it stays as planned."""
     row, name, job = known(limit.name), limit.name, found.job
     if row is None:
         return None
@@ -549,6 +549,4 @@ def _performance_value(found: Performance, parts: Sequence[str], figure: str) ->
     row = {row.line.sku: row for row in found.bill.rows}.get(parts[1]) if parts[1:] else None
     if row is None:
         return None
-    if figure == "idle":
-        return found.get(f"hot_spares.{parts[1]}")
     return {**row.cells, "purchased": row.cells["order"], "working": row.working}.get(figure)

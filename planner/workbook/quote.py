@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from planner.report import edition
 from planner.report.edition import Entry, list_price
-from planner.report.words import counted as counted_words
-from planner.report.words import listed as listed_words
+from planner.report.words import count_noun as counted_words
+from planner.report.words import join_words as listed_words
 from planner.report.words import product
 from planner.schema import Prices
 from planner.schema.plan import Plan
@@ -28,6 +28,7 @@ from planner.workbook.live import (
     Term,
     V,
     any_of,
+    as_value,
     constant,
     differs,
     grouped,
@@ -35,7 +36,6 @@ from planner.workbook.live import (
     is_number,
     join,
     max_,
-    of,
     round_,
     round_up,
     sum_,
@@ -82,7 +82,7 @@ class Row:
     def net(self) -> V:
         """The net price of a unit."""
         found = self.cells.get("net")
-        return of(_net(self)) if found is None else found
+        return as_value(_net(self)) if found is None else found
 
     def paid(self, each: Term) -> V:
         """An amount for each unit ordered, in cents."""
@@ -224,7 +224,7 @@ class Bill:
         self.book, self.plan, self.prices = book, plan, prices
         self.columns = _columns(plan, prices, book.currency.code)
         self.at = {column.key: index for index, column in enumerate(self.columns)}
-        closed = {"unit_list"} if prices == "list+net" else set()  # what is paid is the net price
+        closed = {"unit_list"} if prices == "list+net" else set()  # the net price is paid
         keys = _INPUTS.keys() & self.at.keys() - closed
         self.inputs = {key: of for key, of in _INPUTS.items() if key in keys}
         services = any(line.section == "Services" for line in plan.lines)
@@ -239,7 +239,7 @@ class Bill:
         ]
         widths = [column.width for column in self.columns]
         self.sheet = Sheet(book, NAME, widths, landscape=True)
-        self.edited = of(0)
+        self.edited = as_value(0)
         """The number of edited lines."""
         self._edits = 0
         self.sections: list[tuple[str, dict[str, V]]] = []

@@ -9,10 +9,9 @@ import pytest
 
 from planner import api
 from planner.analysis.compare import compare, read_sides, rule_rows, rules_table
-from planner.analysis.request import Request
 from planner.inputs import inputs_to_text
 from planner.loader import load
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import Comparison, FigureRow, LineRow
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
@@ -37,12 +36,12 @@ def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     path = folder / f"{name}.plan.json"
     inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
     plan = solved(problem, *settings)
-    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
+    path.write_text(attach_inputs(plan, inputs_to_text(inputs)).model_dump_json())
     return path
 
 
 def compared(*paths: Path) -> Comparison:
-    return compare(read_sides(Request(paths), api.Options()))
+    return compare(read_sides(paths, api.Options()))
 
 
 def figure(found: Comparison, name: str) -> FigureRow:
@@ -66,6 +65,7 @@ def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(tmp_path: Pat
     assert capex.changes[1] == pytest.approx(
         (second.totals.capex_usd or 0) - (first.totals.capex_usd or 0)
     )
+    assert figure(found, "storage.rule").series.values == ("job's demand", "high rule")
     assert figure(found, "gpus_used").equal
     assert not figure(found, "capex_usd").equal
     same = compared(base, base)

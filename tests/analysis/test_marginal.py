@@ -15,8 +15,8 @@ from planner.case import resolve
 from planner.inputs import Inputs, applied, changed
 from planner.levers import Lever, levers
 from planner.loader import load
+from planner.optimizer import optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Marginal, Moved
 from tests.infeasible.plant import drawn
 from tests.levers.test_levers import read

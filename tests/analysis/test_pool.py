@@ -22,10 +22,10 @@ import pytest
 
 from planner.analysis import pool, tornado
 from planner.analysis.pool import Lost, all_results, results
-from planner.analysis.request import EACH_GAP
 from planner.api import Options
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
+from planner.library import EACH_GAP
 from planner.loader import load
 
 LARGE = os.urandom(300_000)

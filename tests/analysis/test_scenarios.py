@@ -98,11 +98,11 @@ def test_what_is_varied_twice_is_refused(inputs: Inputs, vary: Sequence[str], tw
 
 def test_one_value_that_contradicts_another_refuses_no_other(problem: Path) -> None:
     inputs = load(problem, settings=["jobs.0.repair={share: 78 %, time: 24 h}"])
-    found = scenarios(inputs, vary=["jobs.0.gpus.hot_spares=0,1"])
+    found = scenarios(inputs, vary=["jobs.0.gpus.max_types=1,2"])
     fine, refused = rows_of(inputs, [*found], Options(gap=1e-3))
     assert (fine["status"], refused["status"]) == ("optimal", "invalid")
-    assert "does not go with repair" in refused["reason"]
-    assert "jobs.0.gpus.hot_spares=1" in refused["reason"]
+    assert "repair needs one GPU type" in refused["reason"]
+    assert "jobs.0.gpus.max_types=2" in refused["reason"]
 
 
 # Tables, and tables times grids.

@@ -13,19 +13,18 @@ import pytest
 from planner import shipped
 from planner.analysis import sweep
 from planner.analysis import variants as solving
-from planner.analysis.request import EACH_GAP
 from planner.analysis.sweep import Row
 from planner.analysis.sweep import rows_of as made
-from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_variants
+from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_many
 from planner.api import Options
-from planner.case import resolve
-from planner.case.resolve import limit_at, limits_of
+from planner.case import limit_after_change, problem_limits, resolve
 from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, applied, changed, value_at
+from planner.library import EACH_GAP
 from planner.limits import SUPPLIES
 from planner.loader import load
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.schema.plan import Plan
 from planner.verifier import confirms, verify
@@ -167,10 +166,10 @@ def test_a_limit_follows_from_its_value_as_from_a_problem_with_it() -> None:
     assert feeds is not None
     for limit in SUPPLIES:
         for value in (3, round(feeds.usable_kw) - 1, round(feeds.usable_kw) + 1, 10**6):
-            after = limits_of(changed(inputs, limit.path, value).problem)
-            found = limit_at(inputs.problem, limit.path, value)
+            after = problem_limits(changed(inputs, limit.path, value).problem)
+            found = limit_after_change(inputs.problem, limit.path, value)
             assert found == after[limit.field], limit.path
-    assert limit_at(inputs.problem, "site.facility_power", 1e6) == feeds.usable_kw
+    assert limit_after_change(inputs.problem, "site.facility_power", 1e6) == feeds.usable_kw
 
 
 def best(inputs: Inputs, *, drawn: bool) -> Plan:
@@ -265,9 +264,8 @@ def rows_of(
     inputs: Inputs, scenarios: Sequence[Scenario], options: Options | None = None
 ) -> list[Row]:
     """Return the row of each scenario of a problem, solved in this process."""
-    found: dict[int, Row] = {}
     how = replace(options or Options(gap=EACH_GAP), jobs=1)
-    solve_variants({"": inputs}, scenarios, how, made, found)
+    found = dict(solve_many({"": inputs}, scenarios, how, made))
     return [found[scenario.index] for scenario in scenarios]
 
 

@@ -17,8 +17,8 @@ from planner.analysis.explain import explain
 from planner.api import Options
 from planner.loader import load
 from planner.optimizer.search import Answer, Search
+from planner.report.explain import view
 from planner.report.screen import show
-from planner.report.views.explain import view
 from tests.world.commands import once, ran
 
 OCTET = str(shipped.problem_files()["gpt3_octet"])
@@ -80,7 +80,7 @@ def test_a_choice_among_equals_that_is_cut_short_is_told(
 
     def proof_alone(self: Search, *given: Any) -> list[Answer]:
         answers = run(self, *given)
-        return [answer._replace(ended=self.worth.kind == "work") for answer in answers]
+        return [answer._replace(ended=self.goal.kind == "work") for answer in answers]
 
     inputs = load(Path(small))
     chosen = api.solve_with(inputs, Options())
@@ -101,8 +101,8 @@ def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     now[0] = 110.0
     assert options.started().deadline == options.effort.deadline == 140.0
     assert options.turn(3).deadline == 120.0
-    assert options.searching(0.95).deadline == pytest.approx(138.5)
-    assert options.searching(0.5).deadline == options.part(0.5).deadline == 125.0
+    assert options.for_search(0.95).deadline == pytest.approx(138.5)
+    assert options.for_search(0.5).deadline == options.part(0.5).deadline == 125.0
     assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it
 
 

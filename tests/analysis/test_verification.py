@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import planner.analysis.verification as study
-from planner.analysis.request import Request
 from planner.analysis.verification import (
     PlanFile,
     assembly_faults,
@@ -23,11 +22,11 @@ from planner.analysis.verification import (
 from planner.case import resolve
 from planner.inputs import inputs_to_text
 from planner.loader import load
-from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer import Certificate, optimise
 from planner.optimizer.proof import SecondProof
 from planner.plan import assemble
 from planner.report import exports
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import Check, CheckResult, Verification
 from planner.schema.plan import Plan
 from planner.verifier import faults
@@ -79,7 +78,7 @@ def test_every_reader_refuses(file: Path, tmp_path: Path, monkeypatch: pytest.Mo
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
     "no inputs": (("inputs",), None, "inputs: the plan does not carry what it was made from"),
     "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
-    "other inputs": (("inputs",), exports.packed(b"{}"), "inputs: the inputs cannot be read"),
+    "other inputs": (("inputs",), exports.pack_text(b"{}"), "inputs: the inputs cannot be read"),
     "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 2"),
     "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
 }
@@ -184,7 +183,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
     path = moved(file, tmp_path)
-    path.write_text(carrying(read_plan(file), json.dumps(carried).encode()).model_dump_json())
+    path.write_text(attach_inputs(read_plan(file), json.dumps(carried).encode()).model_dump_json())
     code, found = verified(path, "--no-solve")
     assert (code, check(found, "catalogs").result) == (3, "fails")
     assert "the plan carries others" in check(found, "catalogs").text
@@ -199,7 +198,7 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
     assert not faults(inputs, plan)
     path = tmp_path / "x.plan.json"
-    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
+    path.write_text(attach_inputs(plan, inputs_to_text(inputs)).model_dump_json())
     code, found = verified(path)
     assert code == 3
     (wrong,) = check(found, "bound").findings
@@ -224,7 +223,7 @@ def test_every_answer_of_the_other_solver_is_told(
     for status, answer, result in ANSWERS:
         monkeypatch.setattr(study, "prove_again", lambda *_, _answer=answer, **__: _answer)
         path = file if status == "optimal" else none
-        found = study.run(Request((path,)), solve_again=True)
+        found = study.verify(path)
         assert isinstance(found, Verification)
         assert check(found, "bound").result == result, (status, answer)
 
@@ -247,7 +246,7 @@ def changed(opened: PlanFile, where: Where, value: Any) -> PlanFile:
     """Return the plan file with one part changed, and its checksums made again."""
     document = json.loads(opened.plan.model_dump_json())
     plan = Plan.model_validate_json(put(document, where, value))
-    again = open_plan(Path("x"), carrying(plan, opened.carried.encode()))
+    again = open_plan(attach_inputs(plan, opened.carried.encode()))
     assert again.changes == ()
     return again
 
@@ -300,7 +299,7 @@ def test_verify_tells_of_emptied_warnings_and_claims_no_signature(
 ) -> None:
     file = tmp_path / "x.plan.json"
     emptied = changed(hall, ("warnings",), [])
-    file.write_text(carrying(emptied.plan, hall.carried.encode()).model_dump_json())
+    file.write_text(attach_inputs(emptied.plan, hall.carried.encode()).model_dump_json())
     done = ran("verify", str(file), "--no-solve")
     assert done.code == 3
     assert "checksums agree (no signature)" in done.out

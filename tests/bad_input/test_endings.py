@@ -17,7 +17,7 @@ import pulp
 import pytest
 
 from planner.files import load_bytes
-from planner.workbook.tables import unpack
+from planner.workbook import unpack
 from tests.bad_input.conftest import Answer, HallRunner, Runner
 from tests.world.files import SOLVE
 

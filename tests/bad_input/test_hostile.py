@@ -66,7 +66,7 @@ TEXTS = {
     "long list": ("- a\n" * 500_100, "more than 500,000 values"),
     "long flow": (f"[{'a,' * 500_100}a]", "more than 500,000 values"),
     "a million dashes": ("- " * 1_000_000, "nested deeper than 40 levels"),
-    "a million questions": ("? " * 1_000_000, "a key must be text"),
+    "a million questions": ("? " * 1_000_000, "nested deeper than 40 levels"),
     "a million brackets": ("[" * 1_000_000, "nested deeper than 40 levels"),
     "over 5 MB": ("#" * 5_000_001, "is larger than 5 MB, the most that a problem file may have"),
 }

@@ -20,7 +20,7 @@ import planner
 from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.axes import values
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from tests.test_cli import HEAVY
 from tests.world.commands import ran, script
 from tests.world.files import BOOK, CATALOG, PROBLEM
@@ -174,7 +174,7 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.solve("small.yaml", gap=2), "--gap 2 must be more than 0"),
         (lambda: planner.solve("small.yaml", time_limit="5"), "'5' has no unit"),
         (lambda: planner.sweep("small.yaml"), "nothing is varied"),
-        (lambda: planner.compare(), "nothing is given"),
+        (lambda: planner.compare(), "two files or more"),
         (lambda: planner.frontier("small.yaml", points=1), "--points 1 must be 3 or more"),
         (lambda: planner.frontier("small.yaml", "money"), "--against 'money' is not known; one of"),
         (lambda: planner.explain(pd.DataFrame()), "DataFrame is no file"),

@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, read_document
 from planner.loader.axes import Axis, of_table, values
-from planner.loader.places import checked
+from planner.loader.checks import checked
 from planner.removed import SETTINGS
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, PROBLEM, changed

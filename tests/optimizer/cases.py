@@ -85,7 +85,8 @@ def everything_limited(**more: Raw) -> Request:
         "parameters": "7 B", "parallelism": {"tensor": 4, "pipeline": 2},
         "restore": {"max_time": "9 min", "restart": "600 s"}, "ingest_per_gpu": "0.01 GB/s",
         "training": {"mfu": 0.5, "tokens": "0.1 T"},
-        "gpus": {"hot_spares": 1, "min": 8, "max": 400}, "dataset": "10 TB",
+        "gpus": {"min": 8, "max": 400},
+        "repair": {"share": 0.78, "time": "24 h", "spares": 1}, "dataset": "10 TB",
     }  # fmt: skip
     request.more |= {
         "term": TERM,

@@ -13,11 +13,11 @@ import pytest
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import load
+from planner.optimizer import Question, optimise
 from planner.optimizer.objective import TIES, Columns, for_work
-from planner.optimizer.optimise import Question, optimise
-from planner.optimizer.search import Effort, Point, as_team
+from planner.optimizer.search import Effort, Point, divide_among_types
 from planner.optimizer.space import Boxes, Space
-from planner.optimizer.work import modes_of
+from planner.optimizer.work import list_modes
 from planner.shipped import problem_files
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
@@ -48,8 +48,8 @@ def cases(family: str, first: int, count: int) -> Iterator[Case]:
 
 def spaces(case: Case) -> list[Space]:
     work = for_work(case)
-    columns = Columns.of(case, {*TIES, "tco_usd"})
-    return [Space(one, mode, columns) for one, mode in modes_of(work)]
+    columns = Columns.for_case(case, {*TIES, "tco_usd"})
+    return [Space(one, mode, columns) for one, mode in list_modes(work)]
 
 
 def drawn(space: Space, rng: np.random.Generator, count: int = 120) -> tuple[Boxes, Boxes]:
@@ -97,7 +97,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             assert (corner.goods <= top.goods[:, places] * (1 + NOISE)).all()
             for place in np.flatnonzero(~alone)[:3].tolist():
                 here = np.array([place])
-                run = as_team(Point(space, kept.take(here), corner.take(here), None))
+                run = divide_among_types(Point(space, kept.take(here), corner.take(here), None))
                 if run is not None:
                     assert run.corner.score[0] <= top.score[places][place] + NOISE
     assert tested > 60
@@ -113,7 +113,7 @@ def test_room_cuts_no_purchase_that_fits(family: str) -> None:
                 continue
             full, _ = space.taken(points, points.low, least=False)
             least, bills = space.taken(boxes, boxes.low, least=True)
-            room = full * (1 + NOISE) - least + space.rounded_up(bills, boxes.low)
+            room = full * (1 + NOISE) - least + space.rounding_consumption(bills, boxes.low)
             cut = space.cut(boxes, room)
             fine = ((points.low == 0) | (points.low >= space.first[:, None])).all(axis=0)
             units = space.members @ points.low[space.first_store :]
@@ -154,9 +154,9 @@ def test_a_rule_limits_the_gpus_in_use_before_storage_is_counted_out() -> None:
     """Owned GPU systems cost nothing, and so their number alone tells nothing of storage."""
     rule = ("storage.rule=light", "storage.max_families=2", "budget.capex=4.36 MUSD")
     case = resolve(load(Path(problem_files()["gpt3_octet"]), settings=rule))
-    limits = case.limits.with_values(facility_power_kw=None, racks=None)
-    case = replace(case, limits=limits).billed_as(case)
-    case = replace(case, objective="power", job=replace(case.job, max_types=4)).billed_as(case)
+    limits = case.limits.replace_values(facility_power_kw=None, racks=None)
+    case = replace(case, limits=limits).share_bills_of(case)
+    case = replace(case, objective="power", job=replace(case.job, max_types=4)).share_bills_of(case)
     answer = optimise(case, ties=False)
     assert answer.status == "infeasible"
     assert answer.iterations < 1_000
@@ -167,8 +167,8 @@ def test_least_write_bandwidth_counts_switches_and_systems() -> None:
     best = optimise(case, ties=False)
     assert best.operation is not None
     work = 0.999 * best.operation.useful_pflops(case.job.mfu or 0.0)
-    limits = case.limits.with_values(min_useful_pflops=work)
-    least = replace(case, limits=limits, objective="least_write").billed_as(case)
+    limits = case.limits.replace_values(min_useful_pflops=work)
+    least = replace(case, limits=limits, objective="least_write").share_bills_of(case)
     answer = optimise(least, gap=1e-3, ties=False)
     assert answer.status == "optimal"
     assert answer.iterations < 10_000

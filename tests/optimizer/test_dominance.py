@@ -10,9 +10,8 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.case.model import Policy
-from planner.optimizer import objective
+from planner.optimizer import Certificate, Question, objective, optimise, relative_distance
 from planner.optimizer.objective import measure, name_weight, without_dominated
-from planner.optimizer.optimise import Certificate, Question, optimise, share
 from planner.optimizer.search import Effort
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import Raw
@@ -93,7 +92,7 @@ def check_same(case: Case, answer: Certificate, whole: Certificate) -> None:
     assert answer.bound is not None and whole.best is not None and answer.best is not None
     for one, other in ((answer.best, whole.bound), (whole.best, answer.bound)):
         assert other is not None
-        assert share(case, one, other) <= 5e-6
+        assert relative_distance(case, one, other) <= 5e-6
     if not case.policy.disliked:
         ours, theirs = (measure(case, "capex")(o) for o in (answer.operation, whole.operation))
         assert ours <= theirs + 3e-6 * abs(theirs)
@@ -159,7 +158,7 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     assert gone(replace(case, policy=Policy(disliked=("box",), within=0.01))) == set()
     assert gone(replace(case, policy=Policy(disliked=("box", "twin"), within=0.01))) == {"twin"}
     assert gone(replace(case, objective="least_write")) == set()
-    capped = case.limits.with_values(most_write_gb_per_s=2.0)
+    capped = case.limits.replace_values(most_write_gb_per_s=2.0)
     assert gone(replace(case, limits=capped)) == set()
     slow = with_store(case, "twin", nameplate_write_gb_per_s=0.9)
     assert gone(slow) == {"twin"}

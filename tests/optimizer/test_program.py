@@ -14,9 +14,8 @@ from planner import shipped
 from planner.case import Case, resolve
 from planner.errors import InputError, SolverError, VerificationError
 from planner.loader import load
-from planner.optimizer import solvers
+from planner.optimizer import Certificate, optimise, solvers
 from planner.optimizer.objective import natural, without_dominated, without_idle_bursts
-from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.proof import Proof, prove, prove_again
 from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork
@@ -267,6 +266,6 @@ def holds_everywhere(useful: UsefulWork, random: Random) -> int:
         for other in some if tangent is not None else ():
             assert tangent is not None
             value = useful.value(other, "gpus") or 0.0
-            assert tangent.of(other) >= value * (1.0 - 1e-7), (useful.team, at, other)
+            assert tangent.evaluate(other) >= value * (1.0 - 1e-7), (useful.team, at, other)
             tried += 1
     return tried

@@ -22,8 +22,8 @@ from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.infeasible import explain
 from planner.loader import load
+from planner.optimizer import optimise
 from planner.optimizer.bill import Numbers
-from planner.optimizer.optimise import optimise
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses
 from planner.schema.catalog import Item
@@ -56,7 +56,7 @@ def test_a_power_cap_scales_what_follows_the_draw(monkeypatch: pytest.MonkeyPatc
     given: dict[str, Any] = dict.fromkeys((field.name for field in fields(System)), 10.0)
     system = System(**given | {"stated": {"heat_liquid_kw": 10.0, "weight_kg": 10.0}})
     half = Way(**dict.fromkeys((field.name for field in fields(Way)), 1) | {"power_share": 0.5})
-    capped = system.provisioned_for(half)
+    capped = system.at_set_point(half)
     changed = {name for name, value in vars(system).items() if getattr(capped, name) != value}
     assert changed == OF_THE_DRAW
     assert capped.stated == {"heat_liquid_kw": 5.0, "weight_kg": 10.0}
@@ -200,13 +200,13 @@ def test_a_goodput_out_of_reach_tries_few_numbers_of_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every number of GPUs of a large hall was tried: none was refused for its goodput alone."""
-    tried, worth = list[int](), BestUse.worth
+    tried, score_uses = list[int](), BestUse.score_uses
 
     def counted(self: BestUse, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
         tried.append(len(use.team))
-        return worth(self, use)
+        return score_uses(self, use)
 
-    monkeypatch.setattr(BestUse, "worth", counted)
+    monkeypatch.setattr(BestUse, "score_uses", counted)
     request = Request(maximize="goodput")
     request.site["it_power"] = "200 MW"
     request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}

@@ -95,9 +95,7 @@ def _has_performance(item: Item, market: Market) -> bool:
             return False
         known = any(way.tflops > 0.0 for way in ways(item, market.basis))
         return known if flops_needed(problem) else bool(ways(item, market.basis))
-    bandwidth = item.sizes is not None or (
-        item.provides.read is not None and item.provides.write is not None
-    )
+    bandwidth = item.provides.read is not None and item.provides.write is not None
     return bandwidth and item.provides.usable is not None
 
 
@@ -175,7 +173,6 @@ def _ceiling(item: Item, quantity: Quantity, families: Sequence[Family]) -> int 
     most += [] if quantity.max is None else [quantity.max]
     most += [] if quantity.fixed is None else [quantity.fixed]
     most += [] if item.max_units is None else [item.max_units.value]
-    most += [] if item.sizes is None else [item.sizes.rows[-1].units]
     for family in families:
         if family.id == family_of(item) and family.max_units is not None:
             most.append(family.max_units.value)
@@ -188,6 +185,4 @@ def _allowed(units: int, item: Item, quantity: Quantity, there: int) -> bool:
         return False
     if there < (quantity.min or 0):
         return False
-    smallest = [1 if item.min_units is None else item.min_units.value]
-    smallest += [] if item.sizes is None else [item.sizes.rows[0].units]
-    return units == 0 or units >= max(smallest)
+    return units == 0 or units >= (1 if item.min_units is None else item.min_units.value)

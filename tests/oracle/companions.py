@@ -17,7 +17,7 @@ import pytest
 
 from planner.schema.catalog import Item, PortGroup
 from planner.schema.plan import FabricReport, Plan
-from planner.sizing.fabric import ComputeDesign, Tree, compute_sizes, fat_tree, smallest
+from planner.sizing.fabric import ComputeDesign, Tree, compute_sizes, fat_tree, smallest_size
 from planner.verifier import bill, hall
 from planner.verifier.basis import Basis, Findings
 from planner.verifier.fabric import Devices, Fabrics, plug_of
@@ -72,7 +72,7 @@ class _Smallest(Fabrics):
         wanted = ComputeDesign(
             radix, asked.oversubscriptions[0], ports, plug.rails, 1, *managed, plug.rail_group or 0
         )
-        size = smallest(compute_sizes(wanted, self.systems), self.systems)
+        size = smallest_size(compute_sizes(wanted, self.systems), self.systems)
         return None if size is None else size.tree
 
 

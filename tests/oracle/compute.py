@@ -77,7 +77,7 @@ def _purchases(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purcha
         for types in kinds:
             owned = [bought[t] for t in types]
             for used, gpus in _uses(job, [systems[t] for t in types], owned):
-                if all(n + job.gpus.hot_spares <= o for n, o in zip(used, owned, strict=True)):
+                if all(n <= o for n, o in zip(used, owned, strict=True)):
                     yield bought, types, used, gpus
 
 

@@ -162,16 +162,9 @@ def _deliver(
 
 
 def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64] | Array, direction: str) -> Array:
-    """Return the nameplate bandwidth of so many units: linear, or read off the sizes table."""
-    if item.sizes is None:
-        figure = getattr(item.provides, direction)
-        return np.asarray(units, dtype=np.float64) * float(figure.value)
-    rows = item.sizes.rows
-    first = rows[0]
-    units = np.asarray(units, dtype=np.float64)
-    table = np.interp(units, [r.units for r in rows], [getattr(r, direction) for r in rows])
-    below = units / first.units * getattr(first, direction)
-    return np.asarray(np.where(units >= first.units, table, below), dtype=np.float64)
+    """Return the nameplate bandwidth of so many units: linear."""
+    figure = getattr(item.provides, direction)
+    return np.asarray(units, dtype=np.float64) * float(figure.value)
 
 
 def _loss_gb_per_s(item: Item, units: npt.NDArray[np.int64], direction: str, down: int) -> Array:

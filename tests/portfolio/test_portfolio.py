@@ -31,7 +31,7 @@ from planner.portfolio.periods import Averaged, block_starts
 from planner.portfolio.plan import solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
-from planner.report.edition import visible
+from planner.report.edition import visible_fields
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
 from tests.world.commands import ran
@@ -461,7 +461,7 @@ def test_averaged_periods_give_a_bound(
     program = Program(load(written(tmp_path, enumeration.problem_files(case))))
     money = program.portfolio.objective.minimize is not None
     goal, _ = program.goal(None if money else 1)
-    program.ask_for(goal if money else -1.0 * goal, maximise=False)
+    program.set_objective(goal if money else -1.0 * goal, maximise=False)
     Search(program)
     averaged = Averaged(program, (0,), money=money)
     bound = solvers.solve(averaged.problem, gap=1e-6).bound
@@ -478,7 +478,7 @@ def test_tokens_take_whole_systems_in_a_bound(tmp_path: Path) -> None:
         "objective": {"minimize": "tco"},
     }
     program = Program(instance(tmp_path, problem))
-    program.ask_for(program.tco, maximise=False)
+    program.set_objective(program.tco, maximise=False)
     found = solvers.solve(program.problem, relaxed=True).values
     assert sum(value_of(run.systems, found) for run in program.runs) >= 3.0 - 1e-6
 
@@ -648,7 +648,7 @@ def test_the_customers_workbook_shows_marked_fields_alone(
     with zipfile.ZipFile(stream) as archive:
         text = "".join(archive.read(part).decode() for part in archive.namelist())
     found = set(re.findall(r"Quince_[\w.]+", text))
-    allowed = {f"Quince_orders.{name}" for name in visible(Order)}
+    allowed = {f"Quince_orders.{name}" for name in visible_fields(Order)}
     assert found <= allowed | {"Quince_problem", "Quince_money.start"}
     assert "Quince_orders.model" in found
     assert 'state="hidden"' not in text and 'name="Plan"' not in text

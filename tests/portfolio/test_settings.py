@@ -48,7 +48,6 @@ JOB: dict[str, tuple[Any, str]] = {
     "power": ({"points": "open"}, REFUSED),
     "gpus.min": (32, "changes"),
     "gpus.max": (8, "changes"),
-    "gpus.hot_spares": (1, "changes"),
     "gpus.per_system": (4, "changes"),
     "gpus.max_types": (2, REFUSED),
     "dataset": ("20000 TB", "changes"),

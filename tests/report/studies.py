@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.library import SweepTable
 from planner.report.blocks import Chart
-from planner.report.page import report as page
+from planner.report.page import render_page as page
 from planner.results import shown_study
 from planner.schema.analysis import (
     CandidatePlan,

@@ -15,7 +15,7 @@ import pytest
 from planner.commands.check import json_schema
 from planner.loader import load
 from planner.report.edition import Audience
-from planner.report.exports import COLUMNS, bill, bill_csv, bill_json, columns_of, harmless
+from planner.report.exports import COLUMNS, bill, bill_columns, bill_csv, bill_json, defuse_formula
 from planner.results import frame
 from planner.schema.bill import Bill
 from planner.schema.plan import Plan
@@ -60,7 +60,7 @@ def lines(document: Plan, audience: Audience = "internal") -> list[dict[str, Any
 def test_columns_and_their_order_stay() -> None:
     """Programs rely on them: a new one goes to the end, and none is ever renamed."""
     assert list(COLUMNS) == NAMES
-    assert list(columns_of("none")) == [name for name in NAMES if name not in MONEY]
+    assert list(bill_columns("none")) == [name for name in NAMES if name not in MONEY]
 
 
 def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
@@ -120,9 +120,9 @@ def test_every_value_of_the_shipped_example_survives() -> None:
             elif isinstance(value, int):
                 assert row[name] == str(value), name
             elif isinstance(value, str):
-                assert row[name] == harmless(value), name
+                assert row[name] == defuse_formula(value), name
             elif isinstance(value, list):
-                assert row[name] == harmless("; ".join(value)), name
+                assert row[name] == defuse_formula("; ".join(value)), name
             else:
                 assert row[name] == "", name
 
@@ -204,9 +204,9 @@ BEFORE = ("", " ", "\t", "\r", "\n", "\r\n", "\u00a0", "\u3000", "\u200b", "\ufe
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("before", BEFORE, ids=[repr(text) for text in BEFORE])
 def test_a_cell_never_begins_like_a_formula(before: str, sign: str) -> None:
-    shown = harmless(f"{before}{sign}1+1")
+    shown = defuse_formula(f"{before}{sign}1+1")
     assert shown.startswith("'")
-    after = harmless(f"pack of 4;{before}{sign}1+1")  # where semicolons separate
+    after = defuse_formula(f"pack of 4;{before}{sign}1+1")  # where semicolons separate
     assert re.search(rf";[^;]*'{re.escape(sign)}", after)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from planner import terminal
-from planner.case.resolve import resolve
+from planner.case import resolve
 from planner.inputs import Inputs
 from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
+from planner.report.plan import render
 from planner.report.screen import show
-from planner.report.views.plan import render
-from planner.report.views.sweep import best, stretches
+from planner.report.sweep import best, stretches
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from planner.schema.plan import NextStep, Plan

@@ -13,9 +13,9 @@ import pytest
 
 from planner.commands.check import report_findings
 from planner.loader import documents, load_with_findings
+from planner.report import telemetry
 from planner.report.screen import show
-from planner.report.views import telemetry
-from planner.report.views.telemetry import checkpoints_parquet, overrides_yaml
+from planner.report.telemetry import checkpoints_parquet, overrides_yaml
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,

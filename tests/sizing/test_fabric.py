@@ -17,7 +17,7 @@ from planner.sizing.fabric import (
     compute_sizes,
     free_ports,
     port_sizes,
-    smallest,
+    smallest_size,
     split_ports,
     switch_links,
     system_port,
@@ -25,7 +25,7 @@ from planner.sizing.fabric import (
 
 
 def size_for(design: ComputeDesign, systems: int) -> FabricSize:
-    size = smallest(compute_sizes(design, systems), systems)
+    size = smallest_size(compute_sizes(design, systems), systems)
     assert size is not None
     return size
 
@@ -150,7 +150,7 @@ def test_no_port_is_used_twice_and_every_link_is_there(design: ComputeDesign, sy
     sizes = compute_sizes(design, systems)
     if not sizes or sizes[-1].capacity < systems:
         return
-    size = smallest(sizes, systems)
+    size = smallest_size(sizes, systems)
     assert size is not None
     tree, ports = size.tree, range(design.ports_per_system)
     below = [system_port(design, size, n, port) for n in range(systems) for port in ports]
@@ -173,7 +173,7 @@ def test_no_port_is_used_twice_and_every_link_is_there(design: ComputeDesign, sy
 @pytest.mark.parametrize(("systems", "leaf"), [(0, 0), (31, 0), (32, 1), (126, 3)])
 def test_neighbouring_gpus_are_on_different_rails(systems: int, leaf: int) -> None:
     design = ComputeDesign(64, 1.0, 8, rails=8, manager_slots=1, manager_ports=4)
-    size = smallest(compute_sizes(design, 127), 127)
+    size = smallest_size(compute_sizes(design, 127), 127)
     assert size is not None
     found = [system_port(design, size, systems, port) for port in range(8)]
     assert [end.switch for end in found] == [rail * 4 + leaf for rail in range(8)]
@@ -183,7 +183,7 @@ def test_neighbouring_gpus_are_on_different_rails(systems: int, leaf: int) -> No
 
 def test_a_rack_of_72_has_a_leaf_of_its_own_on_each_rail() -> None:
     design = ComputeDesign(64, 1.0, 72, rails=4, rail_group=8)
-    size = smallest(compute_sizes(design, 64), 64)
+    size = smallest_size(compute_sizes(design, 64), 64)
     assert size is not None
     leaves = {
         n: {system_port(design, size, n, port).switch for port in range(72)} for n in range(64)

@@ -18,13 +18,13 @@ from planner.sizing.goodput import (
     goodput,
     goodput_loss,
     longest_swap_per_mtti,
-    most_spares,
     remote_share,
     repair_load,
-    waiting,
+    spares_needed,
     waiting_odds,
+    waiting_share,
 )
-from planner.verifier.physics import waiting_share
+from planner.verifier.physics import waiting_share as waiting_by_poisson
 
 GOODPUT_TABLE = [  # interval, stall, drain, restart, MTTI (all s), goodput
     (1_800, 50.5, 0, 600, 11_123, 0.84840),
@@ -181,7 +181,7 @@ DAY_S = 86_400.0
     [(0, 1.0, 0.5), (2, 1.5, 0.865672), (5, 1.5144, 0.996312)],
 )
 def test_known_answers_with_spares(spares: int, load: float, expected: float) -> None:
-    assert 1.0 - waiting(spares, load) == pytest.approx(expected, abs=1e-6)
+    assert 1.0 - waiting_share(spares, load) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_longest_swap_that_a_proof_allows() -> None:
@@ -196,9 +196,9 @@ def test_the_spare_domains_of_a_published_simulation() -> None:
     software = repair_load(LLAMA3, 32_000, (1.0 - HARDWARE) * 3 * 3600.0)
     load = hardware + software
     assert load == pytest.approx(59.6, abs=0.05)
-    waits = [waiting(spares, load) for spares in (70, 80, 90)]
+    waits = [waiting_share(spares, load) for spares in (70, 80, 90)]
     assert waits == pytest.approx([0.0182, 0.00142, 3.4e-5], rel=0.02)
-    assert most_spares(load, 0.001) in range(80, 90)
+    assert spares_needed(load, 0.001) in range(80, 90)
 
 
 def test_recursion_and_poisson_give_the_same_share() -> None:
@@ -206,14 +206,15 @@ def test_recursion_and_poisson_give_the_same_share() -> None:
     for _ in range(300):
         spares = random.randrange(120)
         load = math.exp(random.uniform(math.log(0.01), math.log(150.0)))
-        assert waiting(spares, load) == pytest.approx(waiting_share(spares, load), rel=1e-12)
+        found = waiting_share(spares, load)
+        assert found == pytest.approx(waiting_by_poisson(spares, load), rel=1e-12)
     assert waiting_odds(2_000, 0.01) == 0.0
 
 
 def test_spares_in_each_rack() -> None:
     """Near 1 it is the product of what each rack gives, a rack alone is exact. Far from it more is
     left than of racks that fail by themselves: none fails while all wait."""
-    each = waiting(2, 0.05)
+    each = waiting_share(2, 0.05)
     product = (1.0 - each) ** 50
-    assert 1.0 / (1.0 + waiting_odds(2, 0.05, 50.0)) == pytest.approx(product, abs=1e-5)
-    assert 1.0 / (1.0 + waiting_odds(2, 0.5, 50.0)) > (1.0 - waiting(2, 0.5)) ** 50
+    assert 1.0 / (1.0 + 50.0 * waiting_odds(2, 0.05)) == pytest.approx(product, abs=1e-5)
+    assert 1.0 / (1.0 + 50.0 * waiting_odds(2, 0.5)) > (1.0 - waiting_share(2, 0.5)) ** 50

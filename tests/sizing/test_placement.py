@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from planner.sizing.packing import packing
-from planner.sizing.placement import Box, Filled, RackUse, Space, mixed, uniform
+from planner.sizing.placement import Box, Filled, RackUse, Space, pack_own_racks, pack_shared_racks
 from tests.oracle.facility import fewest
 
 RACK = Space(42.0, 20.0, 1200.0)
@@ -26,16 +26,18 @@ def test_the_fewest_racks_share_where_first_fit_takes_more() -> None:
     """By hand: 6 + 4 and 5 + 3 + 2 RU fill two racks of 10; first-fit would begin 6 + 4, 5 + 3."""
     space = Space(10.0, None, None)
     boxes = [(Box(f"{height} RU", height, 0.0, None), 1) for height in (6.0, 5.0, 4.0, 3.0, 2.0)]
-    racks = mixed(boxes, space)
+    racks = pack_shared_racks(boxes, space)
     assert sorted(sum(box.rack_units for _, box in rack) for rack, _ in racks) == [10.0, 10.0]
     # 44 and 33 and 12 of 132: 2, 3 and 6 come to 259, and yet they take three racks.
     parts = [(Box(f"{size}", size, 0.0, None), n) for size, n in ((44.0, 2), (33.0, 3), (12.0, 6))]
-    assert number(mixed(parts, Space(132.0, None, None))) == 3
+    assert number(pack_shared_racks(parts, Space(132.0, None, None))) == 3
     # By first-fit 4 + 4, 3 + 3 + 3 and 3: three racks of 10 for what fills two, 4 + 3 + 3 each.
     parts = [(Box("four", 4.0, 0.0, None), 2), (Box("three", 3.0, 0.0, None), 4)]
-    assert number(mixed(parts, space)) == 2
+    assert number(pack_shared_racks(parts, space)) == 2
     light, heavy = Box("light", 2.0, 0.0, 1.0), Box("heavy", 3.0, 0.0, 9.0)
-    assert mixed([(light, 1), (heavy, 2)], space) == [(((1, heavy), (4, heavy), (7, light)), 1)]
+    assert pack_shared_racks([(light, 1), (heavy, 2)], space) == [
+        (((1, heavy), (4, heavy), (7, light)), 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -43,20 +45,20 @@ def test_the_fewest_racks_share_where_first_fit_takes_more() -> None:
 )
 def test_too_large_for_a_rack(box: Box) -> None:
     with pytest.raises(ValueError, match="a does not fit into a rack"):
-        mixed([(box, 1)], RACK)
+        pack_shared_racks([(box, 1)], RACK)
 
 
 def test_a_bundle_over_several_racks() -> None:
     """Parts in their order by first-fit: the switches go on top of the second rack's trays."""
     space = Space(10.0, None, None)
     tray, switch = Box("tray", 4.0, 1.0, 50.0), Box("switch", 2.0, 1.0, 10.0)
-    racks = uniform([(tray, 5), (switch, 3)], 7, RackUse(racks_each=3), space)
+    racks = pack_own_racks([(tray, 5), (switch, 3)], 7, RackUse(racks_each=3), space)
     assert [(skus(content), count) for content, count in racks] == [
         (["tray", "tray", "switch"], 14),
         (["tray", "switch"], 7),
     ]
     with pytest.raises(ValueError, match=r"tray \+ switch needs 3 racks, not 2"):
-        uniform([(tray, 5), (switch, 3)], 7, RackUse(racks_each=2), space)
+        pack_own_racks([(tray, 5), (switch, 3)], 7, RackUse(racks_each=2), space)
 
 
 # The least racks: exact against trying everything, and prices that hold for all counts.
@@ -100,10 +102,10 @@ def test_prices_bound_the_racks_of_all_counts() -> None:
     random = Random(7)
     for _ in range(60):
         shares, counts = drawn(random)
-        prices = packing(shares).prices_of([n * random.uniform(0.3, 1.0) for n in counts])
+        prices = packing(shares).price_counts([n * random.uniform(0.3, 1.0) for n in counts])
         for _ in range(5):
             others = tuple(random.randint(0, 6) for _ in counts)
-            assert prices.of(others) <= fewest(shares, others) + 1e-6
+            assert prices.bound_racks(others) <= fewest(shares, others) + 1e-6
         if any(counts):
-            found = packing(shares).prices_of(counts)
-            assert math.ceil(found.of(counts) - 1e-9) >= fewest(shares, counts) - 1
+            found = packing(shares).price_counts(counts)
+            assert math.ceil(found.bound_racks(counts) - 1e-9) >= fewest(shares, counts) - 1

@@ -13,7 +13,7 @@ import pytest
 
 from planner.analysis.fleet import ListedJob, match_jobs, read_jobs, study_fleet
 from planner.errors import InputError
-from planner.report.views import telemetry as fleet_text
+from planner.report import telemetry as fleet_text
 from planner.schema.telemetry import FleetStudy, JobFound, Measured
 from planner.telemetry import characterize
 

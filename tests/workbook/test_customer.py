@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from planner.report.edition import Audience, for_audience, visible
+from planner.report.edition import Audience, for_audience, visible_fields
 from planner.report.exports import bill, bill_csv, bill_json
-from planner.report.page import report
+from planner.report.page import render_page
 from planner.schema import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from tests.workbook.conftest import made
@@ -69,7 +69,7 @@ def test_no_free_text_leaves_but_names() -> None:
     texts = {
         f"{model.__name__}.{name}"
         for model in models()
-        for name in visible(model)
+        for name in visible_fields(model)
         if has_text(model.model_fields[name].annotation)
         and not is_dict(model.model_fields[name].annotation)
     }
@@ -78,7 +78,7 @@ def test_no_free_text_leaves_but_names() -> None:
 
 def test_money_leaves_only_where_prices_are_shown() -> None:
     for model in models():
-        for name, prices in visible(model).items():
+        for name, prices in visible_fields(model).items():
             money = "usd" in name.split("_") or name in ("discount", "support_share")
             assert money == (prices != "none"), name
 
@@ -87,7 +87,7 @@ def planted(model: BaseModel, path: str = "") -> tuple[Any, list[str]]:
     """Return a part of a plan with a word in every text, and the words that may leave."""
     changes: dict[str, Any] = {}
     allowed: list[str] = []
-    marks = visible(type(model)) if isinstance(model, PlanModel) else {}
+    marks = visible_fields(type(model)) if isinstance(model, PlanModel) else {}
     for name, info in type(model).model_fields.items():
         value, here = getattr(model, name), f"{path}{name.title().replace('_', '')}"
         new, words = _planted(value, here, info.annotation, name)
@@ -133,7 +133,7 @@ def files(source: Plan, audience: Audience, prices: Prices) -> dict[str, bytes]:
         "xlsx": made(source, audience, prices).content,
         "csv": bill_csv(listed, prices),
         "json": bill_json(listed, prices),
-        "html": report("x", shown, []).encode(),
+        "html": render_page("x", shown, []).encode(),
     }
 
 

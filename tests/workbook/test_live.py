@@ -13,16 +13,17 @@ from pathlib import Path
 import pytest
 from openpyxl.workbook import Workbook
 
+from planner import workbook
 from planner.currency import USD
 from planner.errors import InputError
 from planner.files import load_bytes
 from planner.schema.plan import Plan
-from planner.workbook import tables
 from planner.workbook.audit import audit
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import (
     FAULT,
     V,
+    as_value,
     differs,
     exp,
     grouped,
@@ -32,7 +33,6 @@ from planner.workbook.live import (
     join,
     max_,
     min_,
-    of,
     or_na,
     round_,
     round_up,
@@ -47,7 +47,7 @@ NUMBERS = (0.0, 1.0, -2.5, 0.125, 1e-7, 3.0, 1234.5, 100000.0)
 def tree(draw: random.Random, cells: list[V], depth: int) -> V:
     """Return an expression over cells."""
     if depth == 0:
-        return draw.choice(cells) if draw.random() < 0.8 else of(draw.choice(NUMBERS))
+        return draw.choice(cells) if draw.random() < 0.8 else as_value(draw.choice(NUMBERS))
     one, two = (tree(draw, cells, depth - 1) for _ in range(2))
     kinds: list[Callable[[], V]] = [
         lambda: one + two,
@@ -100,20 +100,20 @@ def alike(one: object, other: object) -> bool:
 
 
 def test_an_error_passes_on_until_it_is_caught() -> None:
-    broken = of(1) / of(0) + 1
+    broken = as_value(1) / as_value(0) + 1
     assert broken.value is FAULT
     assert or_na(broken).value == "n/a"
     assert (or_na(broken) * 2).value is FAULT
-    assert if_(of(1) > 0, 5, broken).value == 5
+    assert if_(as_value(1) > 0, 5, broken).value == 5
 
 
 def test_a_cell_decides_nothing_in_python() -> None:
     with pytest.raises(TypeError):
-        bool(of(1) > 0)
+        bool(as_value(1) > 0)
 
 
 def test_text_of_numbers_is_as_excel_writes_it() -> None:
-    assert join("a ", of(3), ", ", grouped(of(1234567.4))).value == "a 3, 1,234,567"
+    assert join("a ", as_value(3), ", ", grouped(as_value(1234567.4))).value == "a 3, 1,234,567"
 
 
 # Workbooks that the audit refuses: one clear line each, and exit code 2.
@@ -145,7 +145,7 @@ def type_into(kind: str, key: str, value: object) -> Change:
 
 def carried(text: str) -> Change:
     def change(_: Made, book: Workbook) -> None:
-        for row in book[tables.BASIS].iter_rows(min_col=2, max_col=2):
+        for row in book[workbook.BASIS].iter_rows(min_col=2, max_col=2):
             if isinstance(row[0].value, str) and len(row[0].value) > 1000:
                 row[0].value = text
 
@@ -218,14 +218,14 @@ def test_a_plan_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
     line = source.plan.lines[0].model_copy(update={"unit_net_usd": 1.0})
     changed: Plan = source.plan.model_copy(update={"lines": (line, *source.plan.lines[1:])})
     path = tmp_path / "x.xlsx"
-    _, inputs, _ = tables.unpack(carried_text(source.content))
+    _, inputs, _ = workbook.unpack(carried_text(source.content))
     path.write_bytes(made(changed, inputs=inputs.encode()).content)
     with pytest.raises(InputError, match="does not hold"):
         audit(path)
 
 
 def carried_text(content: bytes) -> str:
-    sheet = load_bytes(io.BytesIO(content))[tables.BASIS]
+    sheet = load_bytes(io.BytesIO(content))[workbook.BASIS]
     texts = [row[1] for row in sheet.iter_rows(values_only=True)]
     return "".join(text for text in texts if isinstance(text, str) and len(text) > 1000)
 

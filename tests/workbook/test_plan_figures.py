@@ -39,8 +39,7 @@ VARIANTS = {
     ),
     "units_down": (
         "storage.tolerate_down=1",
-        "jobs.0.repair=null",
-        "jobs.0.gpus.hot_spares=1",
+        "jobs.0.repair={share: 78 %, time: 24 h, spares: 1}",
     ),
     "two_types": ("jobs.0.repair=null", "jobs.0.gpus.max_types=2", "storage.max_families=2"),
 }

@@ -65,16 +65,9 @@ ITEMS: dict[str, dict[str, Any]] = {
         "model": "Shelf",
         "category": "storage",
         "family": "drum_fs",
-        "provides": figures(usable="300 TB"),
+        "provides": figures(read="40 GB/s", write="20 GB/s", usable="300 TB"),
         "consumes": figures(it_power="1.5 kW", rack_units="1 RU"),
-        "sizes": {
-            "source": "sheet",
-            "confidence": "high",
-            "rows": (
-                {"units": 4, "read": "160 GB/s", "write": "80 GB/s"},
-                {"units": 10, "read": "340 GB/s", "write": "150 GB/s"},
-            ),
-        },
+        "min_units": figure(4),
     },
     "bundle": {
         "vendor": "Ewer",
@@ -277,7 +270,7 @@ def problem(**changes: Any) -> dict[str, Any]:
                 "parameters": "70 B",
                 "restore": {"max_time": "5 min"},
                 "training": {"tokens": "2 T", "mfu": 0.4},
-                "gpus": {"hot_spares": 1},
+                "repair": {"share": 0.78, "time": "24 h", "spares": 1},
                 "dataset": "100 TB",
             },
         ),

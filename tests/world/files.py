@@ -188,7 +188,7 @@ items:
 """,
     )
     .replace("  max_families: 1\n", "  max_families: 1\n  tolerate_down: 1\n")
-    .replace("    training:\n", "    gpus: {hot_spares: 1}\n    training:\n")
+    .replace("    training:\n", "    repair: {share: 78 %, time: 24 h, spares: 1}\n    training:\n")
     .replace("objective:", "targets: {max_lead_time: 200 days}\nobjective:")
 )
 

@@ -96,7 +96,7 @@ def sync_bundle() -> Known:
 
 @cache
 def vendor_rule() -> Known:
-    """Return a plan by a rule per GPU: whole replicas, a fixed interval, a table of sizes."""
+    """Return a plan by a rule per GPU: whole replicas, a fixed interval."""
     job = {
         "parameters": "40 B",
         "parallelism": {"tensor": 4, "pipeline": 3},

@@ -224,9 +224,7 @@ def _budgets(draft: Draft) -> None:
 
 
 def _spares(draft: Draft) -> None:
-    random, gpus = draft.random, draft.problem["jobs"][0]["gpus"]
-    if random.random() < 0.6:
-        gpus["hot_spares"] = random.choice((1, 1, random.choice((2, 3, 4))))
+    random = draft.random
     if random.random() < 0.7:
         kinds = ("gpu_system", "storage", "switch", "transceiver", "cable", "management", "pdu")
         chosen = random.sample(kinds, random.randint(1, 5))
@@ -445,8 +443,8 @@ def _wide_tco(draft: Draft) -> None:
 
 
 def _wide_spares(draft: Draft) -> None:
-    random, gpus = draft.random, _job_of(draft)["gpus"]
-    gpus["hot_spares"] = random.choice((1, 2, 1, 2, 3, 4))
+    share = draft.random.choice((10, 20, 10, 20, 30, 40))
+    draft.problem["spares"] = {"gpu_system": f"{share} %"}
 
 
 def _wide_replicas(draft: Draft) -> None:

@@ -90,19 +90,18 @@ def gpu_system(random: Random, name: str, own_rate: bool) -> Raw:
 
 
 def store(random: Random, name: str, family: str, endurance: bool) -> Raw:
-    """Return a storage appliance, with a table of sizes now and then."""
+    """Return a storage appliance."""
     item = _item(random, name, "storage", random.uniform(0.8, 6))
     write = spread(random, 2, 60)
     read = write * random.uniform(1, 4)
     item["family"] = family
-    item["provides"] = {"usable": figure(text(spread(random, 30, 600), "TB"))}
+    item["provides"] = {
+        "usable": figure(text(spread(random, 30, 600), "TB")),
+        "read": figure(text(read, "GB/s")),
+        "write": figure(text(write, "GB/s")),
+    }
     if random.random() < 0.15:
-        item["sizes"] = _sizes(random, read, write)
-    else:
-        item["provides"] |= {
-            "read": figure(text(read, "GB/s")),
-            "write": figure(text(write, "GB/s")),
-        }
+        item["min_units"] = figure(random.randint(1, 6))
     if endurance:
         item["provides"]["endurance"] = figure(text(spread(random, 30, 3000), "TB/day"))
     drives = Random(repr(item))
@@ -135,19 +134,6 @@ def _item(random: Random, name: str, category: str, draw_kw: float) -> Raw:
     return item
 
 
-def _sizes(random: Random, read: float, write: float) -> Raw:
-    """Return a table with gaps whose gain per unit falls, or rises in a third of the cases."""
-    bend = random.choice((0.7, 0.9, 1.15))
-    rows = []
-    for units in sorted(random.sample(range(1, 7), random.randint(1, 4))):
-        rates = {
-            "read": text(read * units**bend, "GB/s"),
-            "write": text(write * units**bend, "GB/s"),
-        }
-        rows.append({"units": units, **rates})
-    return {"source": "made_up", "confidence": "low", "rows": rows}
-
-
 def _family(random: Random, name: str) -> Raw:
     family: Raw = {"id": name, "vendor": random.choice(VENDORS), "name": name.replace("_", " ")}
     if random.random() < 0.4:
@@ -168,10 +154,6 @@ def _add(hardware: Hardware, random: Random, item: Raw, priced: bool = True) -> 
     for key in ("read", "write", "usable"):
         value = item["provides"].get(key, {"value": "0 GB/s"})["value"]
         numbers[key] = float(value.split()[0])
-    if "sizes" in item:
-        row = item["sizes"]["rows"][-1]
-        for key in ("read", "write"):
-            numbers[key] = float(row[key].split()[0]) / row["units"]
     if random.random() < 0.12 and "racks" not in item["consumes"]:
         _make_bundle(hardware, random, item, draw_kw, int(numbers["ru"]))
     hardware.items.append(item)
@@ -242,7 +224,6 @@ def _add_decoy(hardware: Hardware, random: Random, own_rates: bool, endurance: b
         family = random.choice(hardware.families)["id"]
         item = store(random, "store_decoy", family, endurance)
         item["provides"] |= {"read": figure("900 GB/s"), "write": figure("700 GB/s")}
-        item.pop("sizes", None)
         flaws["no_usable"] = lambda item: item["provides"].pop("usable")
     item["consumes"].pop("racks", None)
     flaw = random.choice(sorted(flaws))

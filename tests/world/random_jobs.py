@@ -25,7 +25,6 @@ def repaired_case(seed: int, case: Case | None = None, *, wide: bool = False) ->
     documents: dict[str, Any] = deepcopy(dict(case.documents))
     job = documents["problem"]["jobs"][0]
     gpus = job.setdefault("gpus", {})
-    gpus.pop("hot_spares", None)
     gpus.pop("max_types", None)
     job["repair"] = _repair(random)
     for item in documents["catalog"]["items"]:
@@ -76,7 +75,7 @@ def shrinking(case: Case, seed: int) -> Case:
     random, documents = Random(f"shrinking {seed}"), deepcopy(dict(case.documents))
     job = documents["problem"]["jobs"][0]
     gpus = job.setdefault("gpus", {})
-    for name in ("hot_spares", "max_types", "whole"):
+    for name in ("max_types", "whole"):
         gpus.pop(name, None)
     if "parallelism" not in job:
         job["parallelism"] = {"tensor": random.choice((1, 1, 2)), "pipeline": random.choice((1, 3))}

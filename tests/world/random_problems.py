@@ -288,7 +288,7 @@ def _demand(random: Random, hardware: Hardware, reference: Reference, entries: R
     """Demand units of the reference's items, so that at most one storage family is forced."""
     name = random.choice((reference.system, reference.store))
     item = next(item for item in hardware.items if item["id"] == name)
-    if "min_units" in item or "sizes" in item:
+    if "min_units" in item:
         entries[name]["min"] = 1
         return
     kind = random.choice(("fixed", "min", "required"))

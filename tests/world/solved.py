@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from planner import api, shipped
-from planner.analysis.request import ignore
 from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load
-from planner.report.exports import carrying
+from planner.report.exports import attach_inputs
 from planner.schema.analysis import Explanation
 from planner.schema.plan import Plan
+from planner.terminal import ignore
 
 DENSE_HALL = Path(__file__).parents[1] / "data" / "hall_10MW.yaml"
 """A hall of 10 MW for a dense model at one MFU for all types: B200 and an Ethernet fabric."""
@@ -87,5 +87,5 @@ def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
     inputs = load(Path(problem), settings=settings)
     name = next((name for name, file in FILES.items() if file == Path(problem)), None)
     plan = api.solve_with(inputs, Options()) if name is None else solved(name, *settings)
-    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json(indent=2))
+    path.write_text(attach_inputs(plan, inputs_to_text(inputs)).model_dump_json(indent=2))
     return plan

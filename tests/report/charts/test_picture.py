@@ -9,7 +9,6 @@ import matplotlib as mpl
 import pytest
 from matplotlib.text import Text
 
-from planner.report import picture
 from planner.report.blocks import (
     Bars,
     Chart,
@@ -19,6 +18,7 @@ from planner.report.blocks import (
     Panel,
     Reference,
 )
+from planner.report.charts import png
 from tests.report import studies as samples
 from tests.report.studies import (
     FAILURES,
@@ -61,13 +61,13 @@ def frontier() -> Chart:
 
 
 def test_the_same_chart_gives_the_same_bytes(frontier: Chart) -> None:
-    first = picture.png(frontier)
+    first = png(frontier)
     with mpl.rc_context({"font.size": 30.0, "svg.hashsalt": "other", "axes.facecolor": "red"}):
-        assert picture.png(frontier) == first
+        assert png(frontier) == first
 
 
 def test_files_tell_neither_when_nor_by_what_they_were_made(frontier: Chart) -> None:
-    data = picture.png(frontier)
+    data = png(frontier)
     assert _chunks(data) <= {b"IHDR", b"IDAT", b"IEND", b"pHYs"}
     assert struct.unpack(">I", data[16:20]) == (1000,)
 
@@ -83,7 +83,7 @@ def test_no_words_overlap_or_leave_the_picture(name: str, monkeypatch: pytest.Mo
             drawn[id(text)] = (text.get_text(), text.get_window_extent(renderer))
 
     monkeypatch.setattr(Text, "draw", noted)
-    data = picture.png(CHARTS[name])
+    data = png(CHARTS[name])
     wide, high = struct.unpack(">II", data[16:24])
     boxes = list(drawn.values())
     assert boxes

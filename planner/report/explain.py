@@ -19,7 +19,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import bought_text
-from planner.report.views.plan import idle_texts, no_plan, storage_alternatives
+from planner.report.plan import idle_texts, no_plan, storage_alternatives
 from planner.schema.analysis import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED, Plan
 
@@ -54,7 +54,7 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     plan, why, goal = found.plan, found.why_not, found.plan.objective
     assert goal.value is not None
     text = f"{bought_text(plan)}: {_amount(found, goal.value)}"
-    if fmt.gives_away(goal) and goal.best is not None:
+    if fmt.has_near_optimal_loss(goal) and goal.best is not None:
         text += f"; changes below are against the best, {_amount(found, goal.best)}"
     yield "Plan", text
     for item in why.items if why is not None else ():
@@ -205,7 +205,7 @@ def _instead(plan: Plan, why: WhyNot) -> str:
     rows = [row for row in why.forced if row.loss is not None]
     alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
-    texts = [f"tied {fmt.listed([row.label for row in alike])}"] if alike else []
+    texts = [f"tied {fmt.join_words([row.label for row in alike])}"] if alike else []
     rivals = ", ".join(f"{row.label} {_difference(plan, row)}" for row in worse[:4])
     return "; ".join([*texts, *([f"worse {rivals}"] if rivals else [])])
 

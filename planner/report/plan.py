@@ -24,7 +24,7 @@ from planner.report.blocks import (
     Tiles,
     figures,
     notes_block,
-    values_of,
+    read_values,
     words,
 )
 from planner.report.edition import (
@@ -66,7 +66,7 @@ _FAR = 0.9
 
 
 def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
-    """The first screen, and after it the parts asked for.
+    """The first screen, and after it the requested parts.
 
     Args:
         plan: the plan; of one that buys nothing everything is shown.
@@ -99,7 +99,11 @@ def status(plan: Plan) -> str:
         return f"not to be built: {'; '.join(faults)}"
     if cut and plan.status == "optimal":
         return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
-    if plan.status != "optimal" or not fmt.gives_away(goal) or goal.near_optimal_loss is None:
+    if (
+        plan.status != "optimal"
+        or not fmt.has_near_optimal_loss(goal)
+        or goal.near_optimal_loss is None
+    ):
         return best
     side = "below" if goal.sense == "maximize" else "above"
     value = "" if goal.best is None else f" of {fmt.amount_of(goal.name, goal.best)}"
@@ -152,7 +156,7 @@ def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) ->
     if "notes" not in parts:
         room = width() - _LABEL_WIDTH
         rows += [
-            ("" if at else "Notes", f"- {fmt.fitted(' '.join(text.split()), room)}")
+            ("" if at else "Notes", f"- {fmt.cut_text(' '.join(text.split()), room)}")
             for at, text in enumerate(notes[:_MOST_NOTES])
         ]
     rows += [("More", _more_options(len(notes), parts))]
@@ -173,7 +177,7 @@ def tiles(totals: Totals, job: JobPlan, most: int) -> list[tuple[str, str]]:
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
         unit, label = FIGURES[name].unit, FIGURES[name].label
-        text = fmt.brief(value, unit)
+        text = fmt.tile_text(value, unit)
         found.append((text.removesuffix(f" {unit}") if unit in label else text, label))
     return found[:most]
 
@@ -181,7 +185,7 @@ def tiles(totals: Totals, job: JobPlan, most: int) -> list[tuple[str, str]]:
 def _purchase(plan: Plan, totals: Totals) -> Table:
     """The purchase, a line for each section beyond GPUs and storage."""
     lines = own_lines(plan)
-    shown = fmt.results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
+    shown = fmt.result_scale([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
         there = [line for line in lines if line.section == section]
@@ -190,7 +194,7 @@ def _purchase(plan: Plan, totals: Totals) -> Table:
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
         kw = _sum([line.it_power_kw for line in there])
-        count = f"{section}: {fmt.counted(len(there), 'item')}"
+        count = f"{section}: {fmt.count_noun(len(there), 'item')}"
         yearly = sum(line.subscription_usd_per_year or 0.0 for line in there)
         price = f"{fmt.money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
         rows.append(("", count, price, fmt.number(kw), ""))
@@ -245,7 +249,7 @@ def _line(line: Line, price: str) -> tuple[str, ...]:
     marks = {
         "in store": line.section == "Components",
         "idle": not line.working and line.section != "Components",
-        f"{fmt.about(line.bulk_tb)} TB of bulk data": line.bulk_tb,
+        f"{fmt.round_number(line.bulk_tb)} TB of bulk data": line.bulk_tb,
         f"{min(line.installed, line.quantity):,} installed": line.installed,
         f"{line.idle:,} idle": line.idle and line.working,
     }
@@ -318,7 +322,7 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
     excluded = [*plan.not_counted]
     if job.repair is None:
         excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
-    yield "Excluded", fmt.listed(excluded)
+    yield "Excluded", fmt.join_words(excluded)
 
 
 def question_text(plan: Plan, job: JobPlan) -> str:
@@ -327,15 +331,15 @@ def question_text(plan: Plan, job: JobPlan) -> str:
     if goal.name == HIDDEN_OBJECTIVE:
         return ""
     within, floors = (
-        [of_limit(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
+        [limit_text(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
         for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{goal.sense} {objective_label(goal.name)}" + (f", job {job.name}" if job.name else "")
-    text += f", with {fmt.listed(floors)}" if floors else ""
-    return text + (f", within {fmt.listed(within)}" if within else "")
+    text += f", with {fmt.join_words(floors)}" if floors else ""
+    return text + (f", within {fmt.join_words(within)}" if within else "")
 
 
-def of_limit(limit: LimitReport) -> str:
+def limit_text(limit: LimitReport) -> str:
     """A limit that people set, with its label."""
     value, label = fmt.quantity(limit.limit, limit.unit), limit.label.removesuffix(", known part")
     value = value.removesuffix(f" {limit.unit}") if limit.unit in label.split() else value
@@ -382,14 +386,14 @@ def _checkpoint(plan: Plan, job: JobPlan) -> str:
     text = f"{fmt.significant(job.checkpoint_gb, 'GB')} every {fmt.duration(job.interval_s)}"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
         kind = "system" if job.repair.unit == "system" else "tray"
-        text += f"; {fmt.counted(job.repair.spares, f'hot spare {kind}')}"
+        text += f"; {fmt.count_noun(job.repair.spares, f'hot spare {kind}')}"
     found = plan.storage_options
     if found is not None:
         return f"{text}; {_needed(found)}"
     busy = f"GPUs wait {fmt.duration(job.stall_s)}"
     if job.mode == "async":
         busy = f"drains in {fmt.duration(job.drain_s)}"
-    return f"{text}; {fmt.about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
+    return f"{text}; {fmt.round_number(job.delivered_write_gb_per_s)} GB/s write, {busy}"
 
 
 def idle_texts(plan: Plan) -> list[str]:
@@ -411,7 +415,7 @@ def _more_options(notes: int, parts: Collection[str]) -> str:
 def near_optimal_loss(plan: Plan) -> str:
     """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
     goal = plan.objective
-    if not fmt.gives_away(goal) or goal.near_optimal_loss is None:
+    if not fmt.has_near_optimal_loss(goal) or goal.near_optimal_loss is None:
         return ""
     less = "less" if goal.sense == "maximize" else "more"
     text = (
@@ -434,7 +438,7 @@ def _next_step(plan: Plan, step: NextStep) -> str:
         fmt.quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
         for need in step.needs
     ]
-    return f"+{step.systems:,} {models[step.sku]}: {more}, needs {fmt.listed(needs)}"
+    return f"+{step.systems:,} {models[step.sku]}: {more}, needs {fmt.join_words(needs)}"
 
 
 # Storage alternatives.
@@ -443,17 +447,19 @@ def _next_step(plan: Plan, step: NextStep) -> str:
 def _needed(found: StorageOptions) -> str:
     """The bandwidth and capacity required of any storage."""
     writes = [option.write_demand_gb_per_s for option in found.options]
-    write = " to ".join(dict.fromkeys((fmt.about(min(writes)), fmt.about(max(writes)))))
+    write = " to ".join(
+        dict.fromkeys((fmt.round_number(min(writes)), fmt.round_number(max(writes))))
+    )
     reads = found.read_demand_gb_per_s
-    read = f", {fmt.about(reads)} GB/s of read" if reads else ""
-    return f"needs {write} GB/s of write{read}, {fmt.about(found.usable_tb)} TB"
+    read = f", {fmt.round_number(reads)} GB/s of read" if reads else ""
+    return f"needs {write} GB/s of write{read}, {fmt.round_number(found.usable_tb)} TB"
 
 
 def _units(option: StorageOption) -> str:
     """An option as units with their models."""
-    parts = fmt.listed([f"{item.units:,} × {item.model}" for item in option.items])
+    parts = fmt.join_words([f"{item.units:,} × {item.model}" for item in option.items])
     less = option.fewer_systems
-    return f"{parts} (beside {fmt.counted(less, 'GPU system')} less)" if less else parts
+    return f"{parts} (beside {fmt.count_noun(less, 'GPU system')} less)" if less else parts
 
 
 def storage_decided(found: StorageOptions) -> str:
@@ -464,7 +470,7 @@ def storage_decided(found: StorageOptions) -> str:
         return f"{found.choice} is the cheapest over the whole range of prices"
     if not found.settled_by:
         two = [" and ".join(item.model for item in option.items) for option in found.options[:2]]
-        return f"price-sensitive: request quotes of {fmt.listed(two)}, no single one decides"
+        return f"price-sensitive: request quotes of {fmt.join_words(two)}, no single one decides"
     known = {item.sku: (option, item) for option in found.options for item in option.items}
     option, item = known[found.settled_by[0]]
     price = f"list {bare(item.unit_list_usd)}, "
@@ -487,7 +493,9 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
     columns = (
         words("option", names),
         figures("at list", (each.list_usd for each in found.options), fmt.money),
-        figures(f"unit list price, {code}", values_of(single, lambda one: one.unit_list_usd), bare),
+        figures(
+            f"unit list price, {code}", read_values(single, lambda one: one.unit_list_usd), bare
+        ),
         figures(f"break-even, {code}", (e.sure_usd if o else None for e, o in pairs), bare),
     )
     money_of = "purchase price"

@@ -52,8 +52,8 @@ USUAL_OVERLAP = 0.10
 def view(record: Characterization) -> list[Block]:
     """A characterization as blocks."""
     found, study = record.calibration, record.study
-    count, clusters = fmt.counted(record.checkpoints, "checkpoint"), len(record.clusters)
-    where = f"{fmt.counted(len(record.jobs), 'job')} on {fmt.counted(clusters, 'cluster')}"
+    count, clusters = fmt.count_noun(record.checkpoints, "checkpoint"), len(record.clusters)
+    where = f"{fmt.count_noun(len(record.jobs), 'job')} on {fmt.count_noun(clusters, 'cluster')}"
     facts = [
         ("Found", _finding(record)),
         *(() if study is None else _fleet_facts(study)),
@@ -88,28 +88,30 @@ def _jobs(record: Characterization) -> Table:
 
     def bounded(job: JobFound, name: str, unit: str) -> str:
         found = getattr(job, name)
-        return fmt.measured(found, unit) if job.resolved else fmt.most(found, unit)
+        return fmt.with_range(found, unit) if job.resolved else fmt.upper_end(found, unit)
 
     def column(label: str, write: Callable[[JobFound], str], *, detail: bool = True) -> Column:
         return figures(label, map(write, jobs), str, detail=detail)
 
     columns = (
-        words("job", (fmt.short(job.name, _NAME) for job in jobs)),
-        words("cluster", (fmt.short(j.cluster, 16) for j in jobs), detail=len(record.clusters) < 2),
-        column("size", lambda job: fmt.measured(job.size_gb, "GB"), detail=False),
-        column("interval", lambda job: fmt.measured(job.interval_s, "s"), detail=False),
+        words("job", (fmt.one_line(job.name, _NAME) for job in jobs)),
+        words(
+            "cluster", (fmt.one_line(j.cluster, 16) for j in jobs), detail=len(record.clusters) < 2
+        ),
+        column("size", lambda job: fmt.with_range(job.size_gb, "GB"), detail=False),
+        column("interval", lambda job: fmt.with_range(job.interval_s, "s"), detail=False),
         column("drain", lambda job: bounded(job, "drain_s", "s"), detail=False),
         column(
             "write", lambda job: fmt.significant(job.write_gb_per_s.value, "GB/s"), detail=False
         ),
         column("overlap", lambda job: bounded(job, "overlap", "share"), detail=False),
         column("parameters", lambda job: fmt.significant(job.parameters.value, "parameters")),
-        column("from", lambda job: fmt.moment(job.start_s, record.clock, day=True)),
+        column("from", lambda job: fmt.clock_time(job.start_s, record.clock, day=True)),
         column("seen for", lambda job: fmt.duration(job.observed_s)),
         figures("checkpoints", (job.checkpoints for job in jobs), 0, detail=True),
         figures("restarts", (job.restarts for job in jobs), 0, detail=True),
-        column("MTTI", lambda job: fmt.measured(job.mtti_s, "s")),
-        column("restore", lambda job: fmt.measured(job.restore_s, "s")),
+        column("MTTI", lambda job: fmt.with_range(job.mtti_s, "s")),
+        column("restore", lambda job: fmt.with_range(job.restore_s, "s")),
     )
     return Table("Jobs", columns, most=_MOST_ROWS, rows="jobs", first=6)
 
@@ -117,9 +119,9 @@ def _jobs(record: Characterization) -> Table:
 def _trace(record: Characterization) -> str:
     every = record.clusters
     ends = min(each.start_s for each in every), max(each.end_s for each in every)
-    span = " to ".join(fmt.moment(end, record.clock) for end in ends)
+    span = " to ".join(fmt.clock_time(end, record.clock) for end in ends)
     utc = " UTC" if record.clock == "unix" else ""
-    samples = fmt.counted(sum(each.samples for each in every), "sample")
+    samples = fmt.count_noun(sum(each.samples for each in every), "sample")
     step = f"{min(each.sample_s for each in every):g}"
     text = f"{span}{utc}; {samples}, one every {step} s, read as {record.read_as}"
     return f"{text}; {_some(record.traces)}"
@@ -144,30 +146,32 @@ def _notes(record: Characterization) -> Iterator[str]:
         (sum(each.steps for each in every), "steps of the clock"),
     ):
         yield f"{fmt.number(count)} {text}" if count > 0 else ""
-    yield from (fmt.short(text, _TEXT) for text in record.notes)
+    yield from (fmt.one_line(text, _TEXT) for text in record.notes)
     for job in jobs:
-        yield from (f"{fmt.short(job.name, _NAME)}: {fmt.short(t, _TEXT)}" for t in job.notes)
+        yield from (f"{fmt.one_line(job.name, _NAME)}: {fmt.one_line(t, _TEXT)}" for t in job.notes)
 
 
 def _some(names: Sequence[str]) -> str:
-    return fmt.some([fmt.short(name, 40) for name in names], _MOST_NAMES)
+    return fmt.list_first([fmt.one_line(name, 40) for name in names], _MOST_NAMES)
 
 
 def _calibration(found: Calibration) -> Iterator[Block]:
     rows = found.overrides
     gpus = "" if found.gpus is None else f", {found.gpus:,} GPUs"
-    title = f"Calibration of {fmt.short(found.problem, 36)} by {fmt.short(found.job, 28)}{gpus}"
+    title = (
+        f"Calibration of {fmt.one_line(found.problem, 36)} by {fmt.one_line(found.job, 28)}{gpus}"
+    )
     columns = (
-        words("input", (fmt.short(each.label, 34) for each in rows)),
-        figures("now", (fmt.short(each.now or "-", 18) for each in rows), str),
-        figures("measured", (fmt.measured(each.measured, each.unit) for each in rows), str),
-        words("source", (fmt.short(each.source, _TEXT) for each in rows)),
+        words("input", (fmt.one_line(each.label, 34) for each in rows)),
+        figures("now", (fmt.one_line(each.now or "-", 18) for each in rows), str),
+        figures("measured", (fmt.with_range(each.measured, each.unit) for each in rows), str),
+        words("source", (fmt.one_line(each.source, _TEXT) for each in rows)),
         words("for sweep --mode uncertain --vary", (each.distribution for each in rows)),
     )
     notes = ("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",)
     if rows:
         yield Table(title, columns, notes, detail=True)
-    texts = tuple(fmt.short(text, _TEXT) for text in found.not_measured)
+    texts = tuple(fmt.one_line(text, _TEXT) for text in found.not_measured)
     yield Text(texts, "Not measured" if rows else title, points=True, first=3)
 
 
@@ -193,7 +197,7 @@ def trend_text(trend: Trend | None) -> str:
     chance = "" if trend.p_value < _SURE else ", no more than chance"
     return (
         f"{way}: exponent {_range(trend.exponent)}, rank correlation "
-        f"{trend.rank_correlation:+.2f}{chance}, {fmt.counted(trend.jobs, 'job')}"
+        f"{trend.rank_correlation:+.2f}{chance}, {fmt.count_noun(trend.jobs, 'job')}"
     )
 
 
@@ -323,8 +327,8 @@ def overrides_yaml(calibration: Calibration) -> str:
     ]
     for each in calibration.overrides:
         now = f"; now {each.now}" if each.now else ""
-        about = f"{each.label}: {fmt.span(each.measured, each.unit)}{now}; {each.source}"
-        value = fmt.short(each.setting.removeprefix(f"{each.path}="), _COMMENT)
+        about = f"{each.label}: {fmt.range_text(each.measured, each.unit)}{now}; {each.source}"
+        value = fmt.one_line(each.setting.removeprefix(f"{each.path}="), _COMMENT)
         lines += [_comment(about), f"{_key(each.path)}: {value}"]
     lines += [] if calibration.overrides else ["{}"]
     lines += [_comment(f"not measured: {text}") for text in calibration.not_measured]
@@ -332,10 +336,10 @@ def overrides_yaml(calibration: Calibration) -> str:
 
 
 def _comment(text: str) -> str:
-    return f"# {fmt.short(text, _COMMENT)}"
+    return f"# {fmt.one_line(text, _COMMENT)}"
 
 
 def _key(path: str) -> str:
     """A path as a key, where needed between quotes as JSON and YAML both read them."""
     plain = _PLAIN_KEY.fullmatch(path)
-    return path if plain else json.dumps(fmt.short(path, _COMMENT), ensure_ascii=False)
+    return path if plain else json.dumps(fmt.one_line(path, _COMMENT), ensure_ascii=False)

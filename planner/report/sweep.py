@@ -38,8 +38,8 @@ from planner.report.blocks import (
     figures,
     notes_block,
     proof_block,
-    proven,
     sized_axis,
+    widest_gap_text,
     words,
 )
 from planner.schema.analysis import PLANNED, VARIED, Sweep
@@ -102,8 +102,8 @@ def _where(rows: Rows, inputs: Sequence[Input], place: int) -> str:
     found = []
     for column in inputs[:_MOST_INPUTS]:
         (text,), unit, _ = _texts([cell(rows, column.name, place)], column.unit)
-        text = fmt.short(f"{text} {unit}".rstrip(), 40)
-        found.append(f"{fmt.short(column.label, 40)} {text}")
+        text = fmt.one_line(f"{text} {unit}".rstrip(), 40)
+        found.append(f"{fmt.one_line(column.label, 40)} {text}")
     return ", ".join(found)
 
 
@@ -111,7 +111,7 @@ def bought(study: Sweep, rows: Rows, place: int) -> str:
     """The purchase of a row."""
     columns = [column for column in study.columns if column.kind == "count"]
     counts = {column.name: cell(rows, column.name, place) or 0 for column in columns}
-    return fmt.units(counts, {column.name: column.label for column in columns})
+    return fmt.purchase_text(counts, {column.name: column.label for column in columns})
 
 
 def stretches(study: Sweep, rows: Rows, over: Input) -> list[tuple[int, int]]:
@@ -160,9 +160,11 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
         ("Now", "" if study.base is None else f"{fmt.goal(study)} {fmt.amount(study, study.base)}"),
-        ("Ended", fmt.ended(study.statuses)),
+        ("Ended", fmt.count_statuses(study.statuses)),
     )
-    title = Heading(f"{fmt.named(study)}  (sweep of {fmt.counted(study.asked, 'scenario')})")
+    title = Heading(
+        f"{fmt.study_name(study)}  (sweep of {fmt.count_noun(study.asked, 'scenario')})"
+    )
     if not length(rows):
         return [title, Facts(facts)]
     no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
@@ -188,10 +190,11 @@ def _values(rows: Rows, column: Input) -> str:
     path = "" if column.path in ("", column.label) else f" ({column.path})"
     distinct = list(dict.fromkeys(texts))
     if not _numeric(rows, column):
-        return f"{column.label}{path}: {fmt.some([fmt.short(each, 40) for each in distinct], 6)}"
+        shown = fmt.list_first([fmt.one_line(each, 40) for each in distinct], 6)
+        return f"{column.label}{path}: {shown}"
     ends = [texts[values.index(end)] for end in (min(values), max(values))]
     span = f"{' to '.join(dict.fromkeys(ends))} {unit}".rstrip()
-    return f"{column.label}{path}, {span}, {fmt.counted(len(distinct), 'value')}"
+    return f"{column.label}{path}, {span}, {fmt.count_noun(len(distinct), 'value')}"
 
 
 def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
@@ -212,7 +215,7 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
         title = f"Plans by {inputs[0].label}"
         return Table(title, tuple(columns), most=_MOST_ROWS, first=_FIRST_ROWS, rows="stretches")
     hidden = [column.label for column in inputs[_MOST_INPUTS:]]
-    notes = (f"in the files: {fmt.listed(hidden)}",) if hidden else ()
+    notes = (f"in the files: {fmt.join_words(hidden)}",) if hidden else ()
     top = best(study, rows)
     kept = () if top is None else (top,)
     return Table("Scenarios", tuple(columns), notes, _MOST_ROWS, kept, "scenarios", _FIRST_ROWS)
@@ -222,9 +225,9 @@ def _input(rows: Rows, column: Input, places: Sequence[int], label: str) -> Colu
     values = rows.get(column.name, ())
     texts, unit, size = _texts(values, column.unit)
     if not _numeric(rows, column):
-        return words(label, (fmt.short(texts[at], 18) for at in places))
+        return words(label, (fmt.one_line(texts[at], 18) for at in places))
     sized, shown = tuple(values[at] / size for at in places), tuple(texts[at] for at in places)
-    return Column(fmt.headed(label, unit), sized, texts=shown)
+    return Column(fmt.column_head(label, unit), sized, texts=shown)
 
 
 def _bought_or_status(study: Sweep, rows: Rows, place: int) -> str:
@@ -241,7 +244,7 @@ def _no_plan(rows: Rows) -> Iterator[str]:
     reasons = Counter(str(cell(rows, "reason", at) or "") for at in without)
     for text, count in reasons.most_common():
         if text:
-            yield f"{fmt.counted(count, 'scenario')}: {text}"
+            yield f"{fmt.count_noun(count, 'scenario')}: {text}"
 
 
 # The chart: a line, a map, or bars of scenarios.
@@ -254,13 +257,15 @@ _MOST_POINTS, _MOST_SIDE, _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 1500, 200, 9, 14, 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """The chart of a sweep."""
     found, inputs = _numbers(rows, "objective"), varied(study, rows)
-    names = [fmt.short(column.label, 40) for column in inputs]
+    names = [fmt.one_line(column.label, 40) for column in inputs]
     over = (
-        f"by {fmt.listed(names)}" if 0 < len(names) <= _MOST_INPUTS else f"over {len(names)} inputs"
+        f"by {fmt.join_words(names)}"
+        if 0 < len(names) <= _MOST_INPUTS
+        else f"over {len(names)} inputs"
     )
     title = f"{capital(fmt.goal(study))} {over}"
     if not any(value is not None for value in found):
-        text = f"No scenario of {length(rows):,} has a plan ({fmt.ended(study.statuses)})."
+        text = f"No scenario of {length(rows):,} has a plan ({fmt.count_statuses(study.statuses)})."
         return (Chart("sweep", title, text if length(rows) else "No scenario was solved."),)
     is_line = len(inputs) == 1 and _numeric(rows, inputs[0])
     if is_line:
@@ -270,8 +275,10 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     else:
         return ()
     gaps = _numbers(rows, "gap")
-    bounds = proven([gap for value, gap in zip(found, gaps, strict=True) if value is not None])
-    count = f"{fmt.counted(length(rows), 'scenario')}."
+    bounds = widest_gap_text(
+        [gap for value, gap in zip(found, gaps, strict=True) if value is not None]
+    )
+    count = f"{fmt.count_noun(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
     return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), panel),)
@@ -298,7 +305,7 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     if study.base is not None:
         layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
     without = sum(value is None for value in found)
-    text = f"No plan in {fmt.counted(without, 'scenario')}." if without else ""
+    text = f"No plan in {fmt.count_noun(without, 'scenario')}." if without else ""
     return Panel(x, y, tuple(layers)), text
 
 
@@ -334,7 +341,7 @@ def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]
         where = _where(rows, inputs, top)
         said = f"Star: the best, {fmt.amount(study, found[top] or 0.0)} at {where}."
     without = sum(value is None for value in found)
-    said += f" {fmt.counted(without, 'scenario')} without a plan." if without else ""
+    said += f" {fmt.count_noun(without, 'scenario')} without a plan." if without else ""
     return Panel(*axes, tuple(layers)), said
 
 
@@ -396,7 +403,7 @@ def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
         if any(cell(rows, name, at) is not None for at in order):
             tiles.append(_tile(rows, order, name, FIGURES[figure].label, FIGURES[figure].unit))
     return {
-        "title": f"{fmt.named(study)}: what if",
+        "title": f"{fmt.study_name(study)}: what if",
         "about": f"{length(rows):,} scenarios, each solved; nothing is interpolated",
         "axes": axes,
         "tiles": tiles,
@@ -410,7 +417,7 @@ def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
 def _tile(rows: Rows, order: Sequence[int], name: str, label: str, unit: str) -> dict[str, Any]:
     """A column in the unit in which it is shown, with that unit and its decimals."""
     values = [cell(rows, name, at) for at in order]
-    shown = fmt.results(values, unit)
+    shown = fmt.result_scale(values, unit)
     large = any(value is not None and abs(value / shown.size) >= 1000 for value in values)
     digits = 0 if large else min(shown.digits, 2)
     sized = [None if v is None else _rounded(v / shown.size) for v in values]

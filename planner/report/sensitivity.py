@@ -25,8 +25,8 @@ from planner.report.blocks import (
     Tone,
     figures,
     proof_block,
-    proven,
     sized_axis,
+    widest_gap_text,
     words,
 )
 from planner.schema.analysis import (
@@ -44,11 +44,11 @@ from planner.schema.analysis import (
 
 def frontier(study: Frontier) -> list[Block]:
     """A frontier as blocks."""
-    title = Heading(f"{fmt.named(study)}  (frontier: {study.y_label} against {study.x_label})")
+    title = Heading(f"{fmt.study_name(study)}  (frontier: {study.y_label} against {study.x_label})")
     if not study.points:
         return [title, Text((study.message or "no plan",))]
     proof = f"Each point is the best plan for its {study.x_label}."
-    gaps = proven([point.gap for point in study.points])
+    gaps = widest_gap_text([point.gap for point in study.points])
     return [
         title,
         Facts(
@@ -67,12 +67,14 @@ def _point_text(study: Frontier, place: int | None) -> str:
     if place is None:
         return ""
     point = study.points[place]
-    work = fmt.results([each.y for each in study.points], study.y_unit).with_unit(point.y)
-    at = fmt.results([each.x for each in study.points], study.x_unit).with_unit(point.x)
+    work = fmt.result_scale([each.y for each in study.points], study.y_unit).with_unit(point.y)
+    at = fmt.result_scale([each.x for each in study.points], study.x_unit).with_unit(point.x)
     share = ""
     if study.best not in (None, place) and (best := study.points[study.best or 0].y):
         share = f", {fmt.percent(point.y / best)} of the best"
-    return f"{at} of {study.x_label}: {work}{share}, {fmt.units(point.counts, study.products)}"
+    return (
+        f"{at} of {study.x_label}: {work}{share}, {fmt.purchase_text(point.counts, study.products)}"
+    )
 
 
 def _points(study: Frontier) -> Table:
@@ -92,7 +94,7 @@ def _points(study: Frontier) -> Table:
         figures("bound", (point.bound for point in points), study.y_unit, detail=True),
         figures(FIGURES["gpus_used"].label, (each.gpus_in_use for each in points), 0, detail=True),
         *(column for name, column in beside.items() if name != study.x_name),
-        words("buys", (fmt.units(point.counts, study.products) for point in points)),
+        words("buys", (fmt.purchase_text(point.counts, study.products) for point in points)),
     )
     kept = tuple(at for at in (study.knee, study.best) if at is not None)
     return Table(_title(study), columns, most=40, first=6, kept=kept, rows="points")
@@ -120,8 +122,8 @@ def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
         if at is not None:
             text = f"{name}: {fmt.quantity(points[at].y, study.y_unit)}"
             layers.append(Mark(text, xs[at], ys[at], "diamond" if name == "Knee" else "star"))
-    text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
-    text += proven([point.gap for point in points])
+    text = f"{fmt.count_noun(len(points), 'plan')}, each the best for its {study.x_label}. "
+    text += widest_gap_text([point.gap for point in points])
     return (Chart("frontier", title, text, Panel(across, up, tuple(layers))),)
 
 
@@ -132,7 +134,7 @@ _FIRST, _MOST_BARS, _APART = 12, 20, 0.17
 
 def tornado(study: Tornado) -> list[Block]:
     """A tornado as blocks."""
-    title = Heading(f"{fmt.named(study)}  (inputs one at a time, from low to high)")
+    title = Heading(f"{fmt.study_name(study)}  (inputs one at a time, from low to high)")
     if not study.swings:
         return [title, Text((study.message or "no input was changed",))]
     moving = [swing for swing in study.swings if _moves(study, swing)]
@@ -158,7 +160,7 @@ def tornado(study: Tornado) -> list[Block]:
             if study.base is None
             else f"{fmt.goal(study)} {fmt.amount(study, study.base)}",
         ),
-        ("No effect", fmt.some(still, 6)),
+        ("No effect", fmt.list_first(still, 6)),
         ("", study.message or ""),
     )
     text = f"Each end is a plan of its own, proven within {fmt.gap(study.gap_asked)}: "
@@ -167,7 +169,7 @@ def tornado(study: Tornado) -> list[Block]:
         Facts(facts),
         _swings(study, [*moving, *(each for each in study.swings if each not in moving)]),
         Text(without, "No plan", points=True, most=8, first=3),
-        proof_block((fmt.unchanged_objective(study), f"{text}{fmt.ended(statuses)}.")),
+        proof_block((fmt.unchanged_objective(study), f"{text}{fmt.count_statuses(statuses)}.")),
     ]
 
 
@@ -180,7 +182,7 @@ def _moves(study: Tornado, swing: Swing) -> bool:
 def _changes(study: Tornado) -> tuple[fmt.Scale, Callable[[End], str]]:
     """The scale of changes, and the text at an end: without a base the objective itself."""
     ends = [end.objective for swing in study.swings for end in (swing.low, swing.high)]
-    shown = fmt.results([e - (study.base or 0.0) for e in ends if e is not None], study.unit)
+    shown = fmt.result_scale([e - (study.base or 0.0) for e in ends if e is not None], study.unit)
     sign = "" if study.base is None else "+"
 
     def write(end: End) -> str:
@@ -203,7 +205,7 @@ def _swings(study: Tornado, swings: Sequence[Swing]) -> Table:
         figures("at high", (write(swing.high) for swing in swings), str),
     )
     title = f"{'Change of ' if study.base is not None else ''}{fmt.goal(study)}"
-    return Table(fmt.headed(title, shown.unit), columns, first=_FIRST, rows="inputs")
+    return Table(fmt.column_head(title, shown.unit), columns, first=_FIRST, rows="inputs")
 
 
 def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
@@ -229,14 +231,14 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
                 tuple(row for row, *_ in rows),
                 (base,) * len(rows),
                 tuple(end.objective / size for *_, end in rows),
-                tuple(fmt.short(end.text, 24) for *_, end in rows),
+                tuple(fmt.one_line(end.text, 24) for *_, end in rows),
                 tone,
                 side == "high",
             )
         )
     layers.append(Reference(f"now: {fmt.amount(study, study.base)}", base, False))
     panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
-    text = f"{fmt.counted(len(study.swings), 'input')} changed one at a time, "
+    text = f"{fmt.count_noun(len(study.swings), 'input')} changed one at a time, "
     text += f"{len(moving)} drawn; beside each bar its value there."
     return (Chart("tornado", title, text, panel),)
 
@@ -257,7 +259,7 @@ def _row_name(swing: Swing) -> str:
         for side, end in ends.items()
         if end.objective is None
     ]
-    now = f"{fmt.short(swing.label, 44)}, now {fmt.short(swing.base_text, 24)}"
+    now = f"{fmt.one_line(swing.label, 44)}, now {fmt.one_line(swing.base_text, 24)}"
     return "; ".join([now, *without])
 
 
@@ -271,8 +273,8 @@ _MAIN = ("objective", "goodput", "capex_usd", "tco_usd", "days_to_train")
 
 def uncertain(study: Uncertain) -> list[Block]:
     """An uncertainty analysis as blocks."""
-    draw = f"{fmt.counted(study.samples, 'sample')}, seed {study.seed}"
-    title = Heading(f"{fmt.named(study)}  (uncertain inputs: {draw})")
+    draw = f"{fmt.count_noun(study.samples, 'sample')}, seed {study.seed}"
+    title = Heading(f"{fmt.study_name(study)}  (uncertain inputs: {draw})")
     if not (study.outcomes or study.candidates or study.indices):
         return [title, Text((study.message or "no scenario has a plan",))]
     proof = f"Every plan is within {fmt.gap(study.largest_gap)} of its bound."
@@ -290,24 +292,24 @@ def uncertain(study: Uncertain) -> list[Block]:
 def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
     main = next((each for each in study.outcomes if each.name == "objective"), None)
     if main is not None:
-        written = fmt.results([main.p5, main.p50, main.p95], main.unit)
+        written = fmt.result_scale([main.p5, main.p50, main.p95], main.unit)
         text = (
             f"{fmt.goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)} to "
         )
         yield "Best plans", f"{text}{written.with_unit(main.p95)} in 90 % of scenarios"
     if study.least_regret is not None:
         regret = study.candidates[study.least_regret]
-        text = f"least for {regret.name} ({fmt.units(regret.counts, study.products)}): "
+        text = f"least for {regret.name} ({fmt.purchase_text(regret.counts, study.products)}): "
         text += f"{fmt.percent(regret.mean_regret, 2)} on average, "
         worst = f"{fmt.percent(regret.most_regret, 2)} at most"
         if regret.feasible < 1.0:
             worst = f"a limit breaks in {fmt.percent(1.0 - regret.feasible)} of scenarios"
         yield "Regret", text + worst
     ranked = sorted(study.indices, key=lambda each: -each.total)[:3]
-    yield "Cause", f"spread by {fmt.listed([each.label for each in ranked])}" if ranked else ""
-    count = fmt.counted(sum(study.statuses.values()), "scenario")
-    drawn = fmt.some([each.label for each in study.inputs], 6)
-    yield "Drawn", f"{drawn}; {count}: {fmt.ended(study.statuses)}"
+    yield "Cause", f"spread by {fmt.join_words([each.label for each in ranked])}" if ranked else ""
+    count = fmt.count_noun(sum(study.statuses.values()), "scenario")
+    drawn = fmt.list_first([each.label for each in study.inputs], 6)
+    yield "Drawn", f"{drawn}; {count}: {fmt.count_statuses(study.statuses)}"
     yield "", study.message or ""
 
 
@@ -315,10 +317,10 @@ def _outcomes(study: Uncertain) -> Table:
     """Percentiles of the outcomes; main ones first."""
     rows = sorted(study.outcomes, key=lambda each: each.name not in _MAIN)
     scales = [
-        fmt.results([getattr(each, step) for step in _PERCENTILES], each.unit) for each in rows
+        fmt.result_scale([getattr(each, step) for step in _PERCENTILES], each.unit) for each in rows
     ]
     pairs = list(zip(rows, scales, strict=True))
-    columns = [words("outcome", (fmt.headed(each.label, s.unit) for each, s in pairs))]
+    columns = [words("outcome", (fmt.column_head(each.label, s.unit) for each, s in pairs))]
     for step, label in _PERCENTILES.items():
         texts = (s.text(getattr(each, step)) for each, s in pairs)
         columns.append(figures(label, texts, str, detail=step not in _ON_FIRST))
@@ -341,7 +343,7 @@ def _candidates(study: Uncertain) -> Table:
         figures("mean", (each.mean for each in rows), study.unit),
         figures("mean regret", (p.mean_regret for p in rows), lambda share: fmt.percent(share, 2)),
         figures("worst regret", (p.most_regret for p in rows), lambda share: fmt.percent(share, 2)),
-        words("buys", (fmt.units(p.counts, study.products) for p in rows)),
+        words("buys", (fmt.purchase_text(p.counts, study.products) for p in rows)),
     )
     return Table("Candidate plans, each kept in every scenario", columns, detail=True)
 

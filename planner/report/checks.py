@@ -17,7 +17,7 @@ from planner.report.blocks import (
     figures,
     notes_block,
     proof_block,
-    values_of,
+    read_values,
     words,
 )
 from planner.report.edition import in_currency
@@ -132,7 +132,7 @@ def _figures(found: Audit) -> Table:
 def _verdict(found: Audit, edited: Plan) -> str:
     """Limits that the edited plan breaks, and its distance from the best."""
     goal, count, best = edited.objective, len(found.breaches), found.best
-    broken = f"breaks {fmt.counted(count, 'limit')}" if count else "keeps every limit"
+    broken = f"breaks {fmt.count_noun(count, 'limit')}" if count else "keeps every limit"
     if best is None and found.reason is None:
         return f"{broken}; not compared with the best plan"
     if best is None:
@@ -174,7 +174,7 @@ def simulation(study: Simulation) -> list[Block]:
     length = study.length_s / YEAR_S
     span = f"{length:g} year{'s' if length > 1 else ''}"
     span = span if round(length, 2) >= 1 else fmt.duration(study.length_s)
-    runs = f"{fmt.counted(study.replications, 'run')} of {span}, seed {study.seed}"
+    runs = f"{fmt.count_noun(study.replications, 'run')} of {span}, seed {study.seed}"
     return [
         Heading(f"{name}  (simulated: {runs})"),
         Facts(facts),
@@ -210,7 +210,7 @@ def _failures(job: JobSimulated) -> str:
         law = f"Weibull, shape {failures.shape:g}"
     elif failures.file is not None:
         scaled = ", scaled to the plan's mean" if failures.scaled else ""
-        law = f"{fmt.counted(failures.times or 0, 'time')} of {failures.file}{scaled}"
+        law = f"{fmt.count_noun(failures.times or 0, 'time')} of {failures.file}{scaled}"
     return f"interruption every {fmt.duration(failures.mean_s)} ({law})"
 
 
@@ -362,16 +362,18 @@ def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
 def _size_intervals(mode: ModeReport) -> Table:
     is_sync, rows = mode.mode == "sync", mode.rows
     runs = [row.running for row in rows]
-    share = values_of(runs, lambda r: (r.stall_s if is_sync else r.drain_s) / r.interval_s)
+    share = read_values(runs, lambda r: (r.stall_s if is_sync else r.drain_s) / r.interval_s)
     names = (f"{fmt.duration(row.interval_s)}{'' if n else ' *'}" for n, row in enumerate(rows))
     columns = (
         words("interval", names),
         figures("write GB/s", (_rate(row.write_demand_gb_per_s) for row in rows), str),
         figures("MB/s per GPU", (row.write_mb_per_s_per_gpu for row in rows), _rate),
         figures("TB a day", (row.write_volume_tb_per_day for row in rows), 0),
-        figures("drain", values_of(runs, lambda r: r.drain_s), fmt.duration),
+        figures("drain", read_values(runs, lambda r: r.drain_s), fmt.duration),
         figures("stalled" if is_sync else "overlap", share, fmt.percent),
-        figures("goodput", values_of(runs, lambda r: r.goodput_share), lambda v: fmt.percent(v, 2)),
+        figures(
+            "goodput", read_values(runs, lambda r: r.goodput_share), lambda v: fmt.percent(v, 2)
+        ),
     )
     kind, busy = ("Synchronous", "stalled") if is_sync else ("Asynchronous", "draining")
     title = f"{kind} checkpoints, at most {100 * mode.limit_share:g} % of the interval {busy}"
@@ -389,7 +391,9 @@ def _rules(report: SizeReport) -> Table:
         words("rule", (name.strip() for name in names)),
         figures("read GB/s", (_rate(rule.read_demand_gb_per_s) for rule in rows), str),
         figures("write GB/s", (_rate(rule.write_demand_gb_per_s) for rule in rows), str),
-        figures("goodput", values_of(runs, lambda r: r.goodput_share), lambda v: fmt.percent(v, 2)),
+        figures(
+            "goodput", read_values(runs, lambda r: r.goodput_share), lambda v: fmt.percent(v, 2)
+        ),
         words("least power", (f"{b.units:,} {b.name}" if b else "not possible" for b in best)),
     )
     return Table("Demand by rule", columns, ("* the rule of this problem",))
@@ -398,7 +402,7 @@ def _rules(report: SizeReport) -> Table:
 def _appliances(report: SizeReport) -> Table:
     """The appliances that meet the problem's own rule."""
     rows = _fitting(_chosen(report))
-    prices = (None if r.net_usd is None else report.currency.of(r.net_usd) for r in rows)
+    prices = (None if r.net_usd is None else report.currency.convert(r.net_usd) for r in rows)
     columns = (
         figures("units", (row.units for row in rows), 0),
         words("appliance", (row.name for row in rows)),

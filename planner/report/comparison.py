@@ -19,8 +19,8 @@ from planner.report.blocks import (
     figures,
     notes_block,
     proof_block,
-    proven,
-    values_of,
+    read_values,
+    widest_gap_text,
     words,
 )
 from planner.report.edition import bought_text, decided_lines
@@ -75,7 +75,7 @@ def _side(side: Side) -> str:
         status = "as edited"
     elif side.verdict:
         status = f"not to be built: {'; '.join(side.verdict)}"
-    elif side.status == "optimal" and away > fmt.LEAST_GIVEN_AWAY:
+    elif side.status == "optimal" and away > fmt.LEAST_LOSS:
         status = f"{fmt.gap(away)} behind the {status}"
     texts = [f"{side.source}: {side.problem} ({status})"]
     texts += [f"no plan: {side.message}"] if side.message else []
@@ -141,9 +141,9 @@ def rules(found: RulesTable) -> list[Block]:
     """A table of rules as blocks."""
     gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
-        Heading(f"{fmt.named(found)}  (storage by other rules)"),
+        Heading(f"{fmt.study_name(found)}  (storage by other rules)"),
         _rules_table(found),
-        proof_block((proven(gaps),)),
+        proof_block((widest_gap_text(gaps),)),
     ]
 
 
@@ -166,10 +166,10 @@ def _rules_table(found: RulesTable) -> Table:
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
         words("storage", storage),
         figures("against", (row.difference for row in rows), partial(fmt.relative, signed=True)),
-        figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
-        figures("storage power", values_of(plans, _kw), "kW"),
+        figures("capex", read_values(totals, lambda t: t.capex_usd), "USD"),
+        figures("storage power", read_values(plans, _kw), "kW"),
         figures(measure.label, (row.measured for row in rows), measure.unit),
-        figures("goodput", values_of(jobs, lambda j: j.goodput), fmt.percent, detail=True),
+        figures("goodput", read_values(jobs, lambda j: j.goodput), fmt.percent, detail=True),
     )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
@@ -184,7 +184,7 @@ def alternatives(found: Alternatives) -> list[Block]:
     title = Heading(f"{found.problem}  (plans within {within} of the best)")
     if not found.alternatives:
         return [title, Text((found.message or "no plan",))]
-    others = fmt.counted(len(found.alternatives) - 1, "other plan")
+    others = fmt.count_noun(len(found.alternatives) - 1, "other plan")
     facts = (
         ("Found", f"{others} within {within}"),
         ("Undecided", ", ".join(found.undecided)),
@@ -212,9 +212,9 @@ def _plans(found: Alternatives) -> Table:
         words("buys", map(bought_text, plans)),
         figures("behind", (each.shortfall for each in rows), fmt.relative),
         figures("GPUs in use", (job.gpus_used for job in jobs), 0, detail=True),
-        figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
-        figures("TCO", values_of(totals, lambda t: t.tco_usd), "USD", detail=True),
-        figures("IT kW", values_of(totals, lambda t: t.it_power_kw), 0, detail=True),
+        figures("capex", read_values(totals, lambda t: t.capex_usd), "USD"),
+        figures("TCO", read_values(totals, lambda t: t.tco_usd), "USD", detail=True),
+        figures("IT kW", read_values(totals, lambda t: t.it_power_kw), 0, detail=True),
         words("extreme in", ways),
     )
     return Table("Plans, that of solve first", columns, rows="plans", first=8)
@@ -232,7 +232,7 @@ def bids(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
     broken = tuple(f"{bid.key}: {text}" for bid in found.bids for text in bid.against)
     return [
-        Heading(f"{found.problem}  ({fmt.counted(len(found.bids), 'bid')})"),
+        Heading(f"{found.problem}  ({fmt.count_noun(len(found.bids), 'bid')})"),
         Facts(tuple(_bid_facts(found))),
         _bids_table(found),
         Text(broken, "Broken limits", points=True, first=MOST_NOTES),
@@ -248,7 +248,7 @@ def _bid_name(bid: Bid) -> str:
 
 
 def _value(found: Bids, value: float) -> str:
-    return fmt.results([value], found.measure.unit).with_unit(value)
+    return fmt.result_scale([value], found.measure.unit).with_unit(value)
 
 
 def _ranked(found: Bids) -> list[Bid]:
@@ -261,7 +261,7 @@ def _bid_facts(found: Bids) -> Iterator[tuple[str, str]]:
     if order and (value := order[0].measured) is not None:
         text = f"{_bid_name(order[0])}: {_value(found, value)}"
         unread = order[0].unread[:4]
-        text += f"; not read: {fmt.listed(unread)}" if unread else ""
+        text += f"; not read: {fmt.join_words(unread)}" if unread else ""
     yield "First", text
     yield "Mix", _mix(found)
 
@@ -271,14 +271,14 @@ def _mix(found: Bids) -> str:
     if mix is None:
         return f"none: {found.mix_reason}"
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
-    proof = f"best of {fmt.counted(mix.tried, 'award')} of lots, {each}"
+    proof = f"best of {fmt.count_noun(mix.tried, 'award')} of lots, {each}"
     first = next((bid for bid in found.bids if bid.rank == 1), None)
     if first is not None and mix.bids == (first.key,):
         return f"no mix is better than the first bid alone ({proof})"
     awards = "; ".join(
         f"{_LOTS[award.lot]} {'of ' if award.bids else ''}"
-        f"{fmt.listed(list(award.bids)) or 'at prices of the price book'} "
-        f"({fmt.some([f'{count:,} {sku}' for sku, count in award.counts.items()], 4)})"
+        f"{fmt.join_words(list(award.bids)) or 'at prices of the price book'} "
+        f"({fmt.list_first([f'{count:,} {sku}' for sku, count in award.counts.items()], 4)})"
         for award in mix.awards
         if award.counts
     )
@@ -304,9 +304,9 @@ def _bids_table(found: Bids) -> Table:
         figures(found.measure.label, (bid.measured for bid in order), found.measure.unit),
         figures("quoted", (bid.quoted_usd for bid in order), "USD"),
         figures("lacks", (bid.lacks_usd for bid in order), "USD"),
-        figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
-        figures("TCO", values_of(of, lambda f: f.tco_usd), "USD"),
-        figures(work.title, values_of(of, lambda f: getattr(f, work.name)), fmt.about),
+        figures("capex", read_values(of, lambda f: f.capex_usd), "USD"),
+        figures("TCO", read_values(of, lambda f: f.tco_usd), "USD"),
+        figures(work.title, read_values(of, lambda f: getattr(f, work.name)), fmt.round_number),
         words("limits", (_STATES[bid.state] for bid in order)),
     )
     return Table("Bids", columns, rows="bids")
@@ -384,7 +384,10 @@ def _answer(quote: Quote) -> Iterator[str]:
     items = [line for line in quote.lines if line.kind == "item"]
     known = [line for line in items if line.item is not None]
     paid = math.fsum(line.amount or 0.0 for line in items)
-    lines, products = fmt.counted(len(quote.lines), "line"), fmt.counted(len(items), "product")
+    lines, products = (
+        fmt.count_noun(len(quote.lines), "line"),
+        fmt.count_noun(len(items), "product"),
+    )
     yield (
         f"{lines}: {products} for {paid:,.2f} {quote.currency}, "
         f"{len(known)} of them in the catalogs"

@@ -1,1 +1,0 @@
-"""Views: each result as blocks and charts, for screen, page and sheet."""
