@@ -20,9 +20,9 @@ from pulp import LpInteger, LpMinimize, LpProblem, lpSum
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
+from planner.portfolio.bounds import Averaged, block_starts, kind_of
 from planner.portfolio.inputs import Instance
 from planner.portfolio.model import Program, Run
-from planner.portfolio.periods import Averaged, block_starts, kind_of
 
 Key = tuple[int, tuple[int, ...]]
 """A site, and jobs that run there."""

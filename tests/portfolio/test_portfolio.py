@@ -24,10 +24,10 @@ from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
 from planner.portfolio import analysis, views
+from planner.portfolio.bounds import Averaged, block_starts
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import load
 from planner.portfolio.model import Program
-from planner.portfolio.periods import Averaged, block_starts
 from planner.portfolio.plan import solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
