@@ -26,9 +26,10 @@ from planner.portfolio.model import Program, Run
 
 Key = tuple[int, tuple[int, ...]]
 """A site, and jobs that run there."""
-UNKNOWN = 1e12
+UNKNOWN = -1e9
+"""Instead of a bound where none was found."""
 LOOSE = 0.98
-"""A limit of all sites together that is used by less binds nothing."""
+"""A limit of all sites together is taken for loose where so large a share is used at most."""
 
 GAP = 1e-6
 """Gap to which a small problem is solved."""
@@ -205,13 +206,6 @@ class Search:
         self._rounds(found, goal, least=least)
         return found
 
-    def _rounds(self, found: Found, goal: Expression, *, least: bool) -> None:
-        for _ in range(ROUNDS):
-            if found.gap <= self.gap or found.infeasible or self._late():
-                break
-            if not self._round(found, goal, least=least):
-                break
-
     def _by_sites(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Find a bound and a plan site by site.
 
@@ -220,18 +214,20 @@ class Search:
         is left that may be better than the best plan by more than the gap.
         """
         sites = _Sites(self, goal, least=least)
-        while sites.bounds and not self._late():
+        while sites.bounds and not self.late():
             bound, keys = sites.assignment()
-            found.bound = max(found.bound, bound)
             worst = found.worth - self.gap * abs(found.worth)
+            least_of_all = min([bound, *sites.done.values()])
+            if math.isfinite(least_of_all):
+                found.bound = max(found.bound, least_of_all)
             if not keys or bound >= worst:
                 break
-            key = sites.unsolved(keys)
-            if key is not None:
-                sites.solve(key, worst - bound)
+            unsolved = [key for key in keys if key not in sites.solutions]
+            if unsolved:
+                fewest = min(unsolved, key=lambda key: len(key[1]))
+                sites.solve(fewest, worst - bound)
             elif values := sites.plan(keys):
                 self._take(found, goal, values, least=least)
-        found.infeasible = found.bound == math.inf and not found.values
 
     @contextmanager
     def placed(self, jobs: Sequence[int]) -> Iterator[None]:
@@ -281,21 +277,21 @@ class Search:
                 break
         return bound
 
-    def _round(self, found: Found, goal: Expression, *, least: bool) -> bool:
-        """Solve the program; return whether to go on."""
-        self.rounds += 1
+    def _rounds(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Solve the program, with tangents at each solution, until the gap is reached."""
         gap = self.gap * (0.6 if self.large else 0.25)
-        share = FOR_A_ROUND if self.large else 1.0
-        solved = self.ask(gap=gap, share=share, start=found.values or None)
-        if solved.status == "infeasible":
-            found.infeasible = not found.values
-        elif solved.bound is not None:
-            found.bound = max(found.bound, solved.bound)
-        if not solved.values:
-            return False
-        self._take(found, goal, solved.values, least=least)
-        self._tighten(solved.values)
-        return True
+        for _ in range(ROUNDS):
+            if found.gap <= self.gap or self.late():
+                break
+            self.rounds += 1
+            solved = self.ask(gap=gap, share=FOR_A_ROUND, start=found.values or None)
+            found.infeasible = solved.status == "infeasible" and not found.values
+            if solved.bound is not None:
+                found.bound = max(found.bound, solved.bound)
+            if not solved.values:
+                break
+            self._take(found, goal, solved.values, least=least)
+            self._tighten(solved.values)
 
     def _take(
         self, found: Found, goal: Expression, values: dict[str, float], *, least: bool
@@ -428,7 +424,8 @@ class Search:
         factor = 1.0 if self.clock is time.monotonic else BUSY
         return factor * max(ends - self.clock(), 0.01) if math.isfinite(ends) else None
 
-    def _late(self) -> bool:
+    def late(self) -> bool:
+        """Whether the time is over."""
         return self.cancelled() or self.clock() >= self.deadline
 
     def _fix_slack(self, low: float, high: float) -> None:
@@ -493,14 +490,14 @@ class _Sites:
         self.jobs = tuple(range(len(program.portfolio.jobs)))
         self.parts, self.bounds = [(search, goal)], dict[Key, float]()
         self.solutions, self.plans = dict[Key, dict[str, float]](), dict[Key, Found]()
-        self.done: list[tuple[list[Key], float]] = []
+        self.done: dict[tuple[Key, ...], float] = {}
         starts = block_starts(program, self.jobs)
         values = self._fractions(0, self.jobs)
         if self._is_separable(values):
             self.constant, self.bounds = goal.constant, {}
             self.parts = [self._part(at, goal) for at in program.places]
             for at, (part, _) in enumerate(self.parts):
-                for jobs in part.program.sets_of_jobs():
+                for jobs in () if search.late() else part.program.sets_of_jobs():
                     self._fractions(at, jobs)
         elif len(starts) > FEW_BLOCKS * len(program.periods):
             self.bounds = {}
@@ -523,7 +520,7 @@ class _Sites:
         whole = self.search
         program = Program(whole.program.instance, moved=whole.program.moved, sites=(at,))
         part = Search(program, whole.solver, whole.gap, math.inf, whole.cancelled)
-        part.clock, part.deadline = whole.clock, whole.deadline
+        part.clock, part.deadline, part.large = whole.clock, whole.deadline, False
         known = {v.name: v for v in program.problem.variables()}
         own = lpSum(c * known[v.name] for v, c in goal.items() if v.name in known)
         program.set_objective(own, maximise=False)
@@ -537,12 +534,12 @@ class _Sites:
             averaged = Averaged(part.program, starts, money=self.money)
             solved = part.ask(averaged.problem, relaxed=True)
         if solved.status != "infeasible":
-            ended = solved.status == "optimal"
-            self.bounds[at, tuple(jobs)] = (solved.objective or 0.0) if ended else -UNKNOWN
+            ended = solved.status == "optimal" and solved.objective is not None
+            self.bounds[at, tuple(jobs)] = solved.objective or 0.0 if ended else UNKNOWN
         return averaged.values(solved.values) if solved.values else {}
 
-    def assignment(self) -> tuple[float, list[Key]]:
-        """The bound of all plans, and the assignment that may be best of those not done."""
+    def assignment(self) -> tuple[float, tuple[Key, ...]]:
+        """The assignment that may be best of those not done, after its bound."""
         problem = LpProblem("assignment", LpMinimize)
         chosen = {
             key: problem.add_variable(f"x{n}", 0, 1, LpInteger) for n, key in enumerate(self.bounds)
@@ -554,18 +551,12 @@ class _Sites:
             runs = lpSum(x for key, x in chosen.items() if number in key[1])
             optional = job.optional and len(self.parts) > 1
             problem.addConstraint(runs <= 1 if optional else runs == 1)
-        for keys, _ in self.done:
+        for keys in self.done:
             problem.addConstraint(lpSum(chosen[key] for key in keys) <= len(keys) - 1)
         solved = solvers.solve(problem, gap=1e-9)
         best = math.inf if solved.bound is None else solved.bound + self.constant
-        keys = [key for key, x in chosen.items() if solved.values.get(x.name, 0.0) > 0.5]
-        return min([best, *(bound for _, bound in self.done)]), keys
-
-    def unsolved(self, keys: Sequence[Key]) -> Key | None:
-        """The part with fewest jobs that is known by fractions alone."""
-        return min(
-            (k for k in keys if k not in self.solutions), key=lambda k: len(k[1]), default=None
-        )
+        values = solved.values
+        return best, tuple(key for key, x in chosen.items() if values.get(x.name, 0.0) > 0.5)
 
     def solve(self, key: Key, room: float) -> None:
         """Find the bound of a part with its jobs by averaged periods.
@@ -576,12 +567,14 @@ class _Sites:
         with part.placed(key[1]):
             solved, self.solutions[key] = part.averaged(key[1], cutoff, money=self.money)
         bound = cutoff if solved.status == "infeasible" else solved.bound
-        if bound is not None:
+        if bound == math.inf:
+            del self.bounds[key]
+        elif bound is not None:
             self.bounds[key] = max(self.bounds[key], bound)
 
-    def plan(self, keys: list[Key]) -> dict[str, float]:
+    def plan(self, keys: tuple[Key, ...]) -> dict[str, float]:
         """The plan of an assignment, which is done; empty without any."""
-        self.done.append((keys, math.fsum(self.bounds[key] for key in keys) + self.constant))
+        self.done[keys] = math.fsum(self.bounds[key] for key in keys) + self.constant
         found = dict[str, float]()
         for key in keys:
             if key not in self.plans:
