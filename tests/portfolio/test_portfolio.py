@@ -116,10 +116,23 @@ def test_other_solver_agrees(name: str, tmp_path: Path) -> None:
 @pytest.mark.exhaustive(keep=12, most=300)
 @pytest.mark.parametrize("seed", [n for n in range(5000, 5300) if n not in ENUMERATED_LONG])
 def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
+    agrees_with_enumeration(seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [93045, 93057, 93072, 93073])
+def test_sites_one_by_one_lead_to_the_best_plan(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    agrees_with_enumeration(seed, tmp_path)
+
+
+def agrees_with_enumeration(seed: int, folder: Path) -> None:
+    """Check value and bound of the portfolio of a seed."""
     case = enumeration.random_case(seed)
     truth = enumeration.best(case)
     try:
-        plan = solve(load(written(tmp_path, enumeration.problem_files(case))))
+        plan = solve(load(written(folder, enumeration.problem_files(case))), gap=1e-6)
     except InputError as error:
         assert "can run on no" in str(error)
         assert truth is None
