@@ -88,14 +88,14 @@ def read_plan(path: Path) -> PortfolioPlan:
 
 def assemble(instance: Instance, program: Program, answer: Answer, solver: str) -> PortfolioPlan:
     """The plan of an answer; one without values states the reason."""
-    objective = instance.portfolio.objective
+    objective, size = instance.portfolio.objective, program.problem
     head = {
         "problem": instance.portfolio.name,
         "version": __version__,
         "status": answer.status,
         "objective": objective.name,
         "solver": f"{'HiGHS' if solver == 'highs' else 'CBC'}, {answer.rounds} programs, "
-        f"{answer.columns:,} columns, {answer.rows:,} rows",
+        f"{size.numVariables():,} columns, {size.numConstraints():,} rows",
         "tolerance": objective.tolerance,
         "settings": instance.settings,
     }

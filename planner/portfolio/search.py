@@ -1,8 +1,9 @@
 """The search for the best plan of a portfolio: rounds of its integer program, and a bound.
 
 Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
-adding tangents until useful work is not overstated. Large problems begin with a bound by averaged
-periods. Priority classes are solved in order; last, the cheapest plan within the tolerance.
+adding tangents until useful work is not overstated. Large problems begin with bounds by averaged
+periods, site by site where nothing but who runs where binds sites together. Priority classes are
+solved in order; last, the cheapest plan within the tolerance.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pulp import LpInteger, LpMinimize, LpProblem, lpSum
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
-from planner.portfolio.bounds import Averaged, block_starts, kind_of
+from planner.portfolio.averaged import Averaged, block_starts, kind_of
 from planner.portfolio.inputs import Instance
 from planner.portfolio.model import Program, Run
 
@@ -30,7 +31,8 @@ UNKNOWN = -1e9
 """Instead of a bound where none was found."""
 LOOSE = 0.98
 """A limit of all sites together is taken for loose where so large a share is used at most."""
-
+FEW_BLOCKS = 0.5
+"""Periods are averaged where so large a share of them are starts of blocks, at most."""
 GAP = 1e-6
 """Gap to which a small problem is solved."""
 LARGE = 400
@@ -54,12 +56,8 @@ MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 busy machine decides alike."""
 BUSY = 30.0
 """So many times the time of the processor a solve may take by the clock, on a busy machine."""
-FEW_BLOCKS = 0.5
-"""Periods are averaged where so large a share of them are starts of blocks, at most."""
-FOR_A_ROUND = 0.8
-"""Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES = 0.7
-"""Share of the time left for the bound by averaged periods."""
+FOR_A_ROUND, FOR_AVERAGES = 0.8, 0.7
+"""Shares of the time left for a program of single periods, and for one of averaged periods."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
 PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 """First tangents of each job and period, as shares of the most GPUs and bandwidth."""
@@ -74,8 +72,6 @@ class Answer:
     worth: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
     rounds: int = 0
-    columns: int = 0
-    rows: int = 0
 
 
 @dataclass
@@ -175,8 +171,6 @@ class Search:
         if answer.values:
             answer.values = self._late_orders(answer.values)
         answer.rounds = self.rounds
-        size = program.problem
-        answer.columns, answer.rows = size.numVariables(), size.numConstraints()
         return answer
 
     def _hold(self, goal: Expression, worth: float, number: int) -> None:
@@ -213,7 +207,7 @@ class Search:
         assignment of jobs to sites with the least sum of bounds is solved and left out, until none
         is left that may be better than the best plan by more than the gap.
         """
-        sites = _Sites(self, goal, least=least)
+        sites = Sites(self, goal, least=least)
         while sites.bounds and not self.late():
             bound, keys = sites.assignment()
             worst = found.worth - self.gap * abs(found.worth)
@@ -228,6 +222,16 @@ class Search:
                 sites.solve(fewest, worst - bound)
             elif values := sites.plan(keys):
                 self._take(found, goal, values, least=least)
+
+    def part(self, at: int, goal: Expression) -> tuple[Search, Expression]:
+        """The search for plans of a site alone, and its share of a goal."""
+        program = Program(self.program.instance, moved=self.program.moved, sites=(at,))
+        part = Search(program, self.solver, self.gap, math.inf, self.cancelled)
+        part.clock, part.deadline, part.large = self.clock, self.deadline, False
+        known = {v.name: v for v in program.problem.variables()}
+        own = lpSum(c * known[v.name] for v, c in goal.items() if v.name in known)
+        program.set_objective(own, maximise=False)
+        return part, own
 
     @contextmanager
     def placed(self, jobs: Sequence[int]) -> Iterator[None]:
@@ -476,7 +480,7 @@ class Search:
         return worst
 
 
-class _Sites:
+class Sites:
     """Bounds of each part of a portfolio, a site, with each set of jobs; plans of assignments.
 
     Sites that more than who runs where binds together are one part. No sum of bounds over an
@@ -487,19 +491,18 @@ class _Sites:
         program = search.program
         self.search, self.least, self.constant = search, least, 0.0
         self.money = least or program.portfolio.budget.tco_usd is not None
-        self.jobs = tuple(range(len(program.portfolio.jobs)))
+        everyone = range(len(program.portfolio.jobs))
         self.parts, self.bounds = [(search, goal)], dict[Key, float]()
-        self.solutions, self.plans = dict[Key, dict[str, float]](), dict[Key, Found]()
+        self.solutions: dict[Key, dict[str, float]] = {}
+        self.plans: dict[Key, Found] = {}
         self.done: dict[tuple[Key, ...], float] = {}
-        starts = block_starts(program, self.jobs)
-        values = self._fractions(0, self.jobs)
-        if self._is_separable(values):
+        if self._is_separable(self._fractions(0, everyone)):
             self.constant, self.bounds = goal.constant, {}
-            self.parts = [self._part(at, goal) for at in program.places]
+            self.parts = [search.part(at, goal) for at in program.places]
             for at, (part, _) in enumerate(self.parts):
                 for jobs in () if search.late() else part.program.sets_of_jobs():
                     self._fractions(at, jobs)
-        elif len(starts) > FEW_BLOCKS * len(program.periods):
+        elif len(block_starts(program, everyone)) > FEW_BLOCKS * len(program.periods):
             self.bounds = {}
 
     def _is_separable(self, values: Mapping[str, float]) -> bool:
@@ -514,17 +517,6 @@ class _Sites:
             and not any(job.moves for job in program.portfolio.jobs)
             and all(value_of(each.used, values) < LOOSE * each.most for each in shared)
         )
-
-    def _part(self, at: int, goal: Expression) -> tuple[Search, Expression]:
-        """The search for plans of a site alone, and its share of the goal."""
-        whole = self.search
-        program = Program(whole.program.instance, moved=whole.program.moved, sites=(at,))
-        part = Search(program, whole.solver, whole.gap, math.inf, whole.cancelled)
-        part.clock, part.deadline, part.large = whole.clock, whole.deadline, False
-        known = {v.name: v for v in program.problem.variables()}
-        own = lpSum(c * known[v.name] for v, c in goal.items() if v.name in known)
-        program.set_objective(own, maximise=False)
-        return part, own
 
     def _fractions(self, at: int, jobs: Sequence[int]) -> dict[str, float]:
         """Find the bound by fractions of a part with some jobs; return its solution."""

@@ -24,7 +24,7 @@ from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
 from planner.portfolio import analysis, views
-from planner.portfolio.bounds import Averaged, block_starts
+from planner.portfolio.averaged import Averaged, block_starts
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import load
 from planner.portfolio.model import Program

@@ -1,13 +1,10 @@
-"""Bounds of large portfolios: periods averaged, sites one by one.
+"""A program with fewer periods, whose optimum bounds that of the whole program.
 
-Averaged periods: between two starts of a block no job, limit or item begins or ends. A program
-sums the rows of each block: of any plan the sums of systems in use, shares and work over a block
-meet the summed rows, and, because useful work is concave, the tangents as well. Purchases keep
-their periods and whole numbers; units that depend on purchases are counted at the end of each
-block, where they are most. The optimum of that program passes no plan of the whole one.
-
-Site by site: who runs where binds sites together, and little else. Each site has a bound with each
-set of jobs; no plan of an assignment is better than the sum of the bounds of its sites.
+Between two starts of a block of periods no job, limit or item begins or ends. Its program sums the
+rows of each block: of any plan the sums of systems in use, shares and work over a block meet the
+summed rows, and, because useful work is concave, the tangents as well. Purchases keep their periods
+and whole numbers; units that depend on purchases are counted at the end of each block, where they
+are most. The optimum of that program passes no plan of the whole one.
 """
 
 from __future__ import annotations
