@@ -57,8 +57,8 @@ def kinds(folder: Path) -> list[Kind]:
     grid = tuple(
         Limits(kw, usd, 260) for kw in spread(5000, 20000, 100) for usd in spread(200, 800, 100)
     )
-    vary = ("--vary", "site.facility_power=5MW:20MW:lin:")
-    capex = ("--vary", "budget.capex=200MUSD:800MUSD:lin:100")
+    vary = ("--vary", "site.facility_power=5MW:20MW:log:")
+    capex = ("--vary", "budget.capex=200MUSD:800MUSD:log:100")
     few, many = drawn(folder, 1_000), drawn(folder, 20_000)
     return [
         Kind("10,000 feeds, 0.1 %", (vary[0], vary[1] + "10000"), feed, 1e-3, 8),

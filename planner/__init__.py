@@ -13,18 +13,17 @@ purpose. A wrong input is an `InputError`, whose text is the line that the comma
 Each function has the options of its command, which calls it.
 """
 
-from planner.commands.characterize import characterize
 from planner.errors import InputError, NoPlanError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.library import (
     alternatives,
     bid,
+    characterize,
     compare,
     compare_rules,
     example,
     explain,
     frontier,
-    load,
     simulate,
     size,
     solve,
@@ -36,7 +35,8 @@ from planner.library import (
     write_workbook,
 )
 from planner.schema.plan import Plan
-from planner.version import __version__
+from planner.shipped import __version__
+from planner.sources import load
 
 __all__ = [
     "InputError",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.case import Case, resolve
-from planner.errors import InputError, VerificationError
+from planner.errors import InputError, SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.schema.plan import DEFAULT_GAP
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 FOR_THE_SEARCH = 0.95
 """Largest share of a time limit for the search; bill, check and files come after it."""
+SECOND_S = 10.0
+"""Time for the integer program to find a plan where the search found none, s."""
 AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
 """Time kept for them, s, and its largest share of a time limit."""
 
@@ -44,8 +47,6 @@ class Options:
         known: plans to begin with.
         save_model: file for the integer program.
         explain: without a plan, find the reason, which takes longer.
-        rivals: list the plan's storage alternatives, each of which takes a plan.
-        weights: without a plan, cost of relaxing a limit relative to 1, by path.
         keep: without a plan, paths that must not be relaxed.
         deadline: end of the time limit by ``time.monotonic``; infinite before the start.
     """
@@ -59,17 +60,14 @@ class Options:
     known: tuple[Run, ...] = ()
     save_model: Path | None = None
     explain: bool = True
-    rivals: bool = True
-    weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
     deadline: float = math.inf
 
-    def started(self, begun_s: float | None = None) -> Options:
-        """The same with the clock running since ``begun_s`` or now, unless it runs already."""
+    def started(self) -> Options:
+        """The same with the clock running from now on, unless it runs already."""
         if self.time_limit_s is None or math.isfinite(self.deadline):
             return self
-        begun_s = time.monotonic() if begun_s is None else begun_s
-        return replace(self, deadline=begun_s + self.time_limit_s)
+        return replace(self, deadline=time.monotonic() + self.time_limit_s)
 
     def turn(self, left: int) -> Options:
         """The same for one of ``left`` solves; each has the whole limit if no clock runs."""
@@ -124,6 +122,7 @@ def solve_with(
     if answer.status == "infeasible" and not options.explain:
         message = "no plan meets every limit"
     elif answer.status == "infeasible":
+        _confirm_none(case, options)
         infeasibility = why_infeasible(inputs, options)
         message = infeasibility.summary
     elif answer.status == "unbounded":
@@ -142,7 +141,7 @@ def solve_with(
         infeasibility=infeasibility,
         proof=proof,
     )
-    if options.rivals and not answer.late:
+    if not answer.late:
         check = partial(verify, inputs)
         plan = add_storage_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
@@ -175,6 +174,21 @@ def _proof(case: Case, answer: Certificate, options: Options) -> Proof | None:
     )
 
 
+def _confirm_none(case: Case, options: Options) -> None:
+    """Refuse the answer that there is no plan where the integer program finds one in time.
+
+    Raises:
+        VerificationError: it does.
+    """
+    from planner.optimizer.proof import prove_again
+
+    left_s = min(SECOND_S, options.deadline - time.monotonic())
+    with suppress(SolverError):
+        second = prove_again(case, None, solver=options.solver, time_limit_s=left_s)
+        if second.better is not None:
+            raise VerificationError(("status: infeasible, yet the integer program has a plan",))
+
+
 def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
     """Refuse an objective of money per useful work where the best plan costs nothing."""
     from planner.optimizer.bill import bill
@@ -193,4 +207,4 @@ def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
     """A minimal set of conflicting limits of a problem without a plan, and a relaxation."""
     from planner.infeasible import explain
 
-    return explain(inputs, weights=dict(options.weights), keep=options.keep, effort=options.effort)
+    return explain(inputs, keep=options.keep, effort=options.effort)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
-import re
 import shlex
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import typer
 
-from planner import library, removed, shipped
+from planner import library, shipped
 from planner.commands import portfolio
 from planner.commands.init import QUESTIONS, write_start
-from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.library import Against, is_portfolio
+from planner.errors import Finding, InputError
+from planner.library import Against
+from planner.process import run_process
 from planner.results import (
     EDITIONS,
     Also,
@@ -28,26 +26,20 @@ from planner.results import (
     Target,
     Writer,
     deliver,
-    list_files,
     words_of,
     write_files,
     write_plan,
 )
-from planner.terminal import (
-    catch_interrupts,
-    discard,
-    follow,
-    interrupt_handled,
-    say,
-    show_progress,
-)
-from planner.version import __version__
+from planner.shipped import __version__
+from planner.sources import is_portfolio
+from planner.terminal import say, show_progress
 
 _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.
 
 Start with planner init, then planner check and planner solve. A PATH is a place in the problem
-file, keys joined by dots: site.facility_power. Options with a PATH, FILE or NAMES may be repeated.
+file: site.facility_power, jobs.0.parameters of the first job; planner sweep --mode tornado --full
+lists those of numbers. Options with a PATH, FILE or NAMES may be repeated.
 Exit codes: 0 done; 2 wrong input; 3 no plan, or a check fails; 4 nothing found;
 5 a plan without proof; 130 interrupted."""
 
@@ -61,6 +53,7 @@ app = typer.Typer(
 quotes = typer.Typer(
     help="Read, request and compare vendors' quotes.", no_args_is_help=True, rich_markup_mode=None
 )
+app.add_typer(quotes, name="quote")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
@@ -79,7 +72,7 @@ def _column(text: str) -> Any:
     return _option(text, metavar="COLUMN", show_default="by name")
 
 
-_FILES = (".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf")
+_FILES = (".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf", ".parquet")
 
 
 def _a_folder(value: Path | None) -> Path | None:
@@ -90,11 +83,19 @@ def _a_folder(value: Path | None) -> Path | None:
     return value
 
 
-def _output(default: str) -> Any:
+def _a_model(value: Path | None) -> Path | None:
+    if value is not None and value.suffix.lower() in _FILES:
+        message = f"--save-model writes an integer program, and '{value}' is named otherwise"
+        raise InputError(Finding("usage", message, fix="name it *.mps or *.lp"))
+    return value
+
+
+def _output(default: str | bool) -> Any:
     text = "Folder for the files."
     return _option(text, "--output", "-o", show_default=default, callback=_a_folder)
 
 
+ReadAs = Literal["rate", "bytes", "counter"]
 Mode = Literal["grid", "frontier", "tornado", "uncertain"]
 Text = str | None
 Texts = list[str] | None
@@ -105,10 +106,11 @@ Scenario = Annotated[Text, _option("Apply a named scenario of the problem file."
 AsJson = Annotated[bool, _option("Print JSON on standard output.", "--json")]
 Full = Annotated[bool, _option("Show everything: all tables and notes.", "--full")]
 Quiet = Annotated[bool, _option("Print no messages.", "--quiet", "-q")]
-Output = Annotated[Path, _output(".")]
+Output = Annotated[Path, _output(True)]
 StudyOutput = Annotated[Path | None, _output("write no files")]
 _GAP = "Largest MIP gap to prove, as a share or in percent."
 _LIMIT = "Time limit of each solve, e.g. '30 s'; keeps the best so far."
+_ALSO = f"Write more: {', '.join(get_args(Also))}."
 TimeLimit = Annotated[Text, _option(_LIMIT, metavar="TIME")]
 Rates = Annotated[Texts, _option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
 _FORMAT = "Format of times or dates: '%d/%m/%Y %H:%M'."
@@ -122,7 +124,7 @@ def command(
 
     def register(function: CommandT) -> CommandT:
         words = " ".join((inspect.getdoc(function) or "").split())
-        short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}Example: planner {example}"
+        short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}\b\nExample: planner {example}"
         group.command(name, short_help=short, epilog=end)(function)
         return function
 
@@ -181,11 +183,7 @@ _ANSWERS = "\n".join(
 )
 def init(
     answers: Annotated[
-        Texts,
-        _argument(
-            "A shipped example to copy, or answers.",
-            metavar="EXAMPLE | NAME=ANSWER",
-        ),
+        Texts, _argument("A shipped example, or answers.", metavar="EXAMPLE | NAME=ANSWER")
     ] = None,
     output: Output = Path(),
     force: Annotated[bool, _option("Replace an existing file.", "--force")] = False,
@@ -200,18 +198,9 @@ def init(
 
 @command("catalog ddn_ai400x2_turbo")
 def catalog(
-    names: Annotated[
-        Texts,
-        _argument(
-            "Items to show in full; vendors, categories and catalogs to list.",
-            metavar="NAME",
-            show_default="the list of all shipped items",
-        ),
-    ] = None,
+    names: Annotated[Texts, _argument("Items, vendors or categories.", metavar="NAME")] = None,
     check: Annotated[bool, _option("Validate figures, sources and prices.", "--check")] = False,
-    prices: Annotated[
-        list[Path] | None, _option("Price book: file or shipped name.", metavar="BOOK")
-    ] = None,
+    prices: Annotated[list[Path] | None, _option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
@@ -231,8 +220,7 @@ def check(
     set_: Settings = None,
     scenario: Scenario = None,
     schema: Annotated[
-        Text,
-        _option("Print the JSON Schema of problem, catalog, prices, plan, ...", metavar="KIND"),
+        Text, _option("Print a JSON Schema: problem, catalog, plan, ...", metavar="KIND")
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -256,9 +244,7 @@ def size(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    gpus: Annotated[
-        int | None, _option("Number of GPUs; without it the most that fit.", min=1, max=10_000_000)
-    ] = None,
+    gpus: Annotated[int | None, _option("GPUs; else the most that fit.", min=1, max=10**7)] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -278,10 +264,10 @@ def solve(
     gap: Annotated[Text, _option(_GAP, metavar="SHARE", show_default="2e-6")] = None,
     time_limit: TimeLimit = None,
     solver: Annotated[Literal["highs", "cbc"], _option("Solver of the integer program.")] = "highs",
-    save_model: Annotated[Path | None, _option("Write the integer program, MPS or *.lp.")] = None,
-    also: Annotated[
-        Texts, _option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
+    save_model: Annotated[
+        Path | None, _option("Write the integer program, *.mps or *.lp.", callback=_a_model)
     ] = None,
+    also: Annotated[Texts, _option(_ALSO, metavar="NAMES")] = None,
     html: Annotated[bool, _option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"],
@@ -313,9 +299,6 @@ def explain(
     set_: Settings = None,
     scenario: Scenario = None,
     why_not: Annotated[Texts, _option("Explain why an item is not bought.", metavar="ITEM")] = None,
-    weight: Annotated[
-        Texts, _option("No plan: cost to relax a limit.", metavar="PATH=NUMBER")
-    ] = None,
     keep: Annotated[Texts, _option("No plan: a limit that stays.", metavar="PATH")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
@@ -327,8 +310,8 @@ def explain(
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
-    study: Study = partial(library.explain, why_not=why_not, weight=weight, keep=keep)
-    if _portfolio(ctx, problem, "why_not", "weight", "keep", "output"):
+    study: Study = partial(library.explain, why_not=why_not, keep=keep)
+    if _portfolio(ctx, problem, "why_not", "keep", "output"):
         study = portfolio.explain
     options = {"settings": set_, "scenario": scenario, "time_limit": time_limit}
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
@@ -337,12 +320,8 @@ def explain(
 
 @command("compare 10MW.yaml --rules")
 def compare(
-    files: Annotated[
-        list[Path], _argument("Plans, problems, workbooks; the baseline first.", metavar="FILE")
-    ],
-    by_rules: Annotated[
-        bool, _option("Storage sized by the job and by vendors' rules.", "--rules")
-    ] = False,
+    files: Annotated[list[Path], _argument("Plans, problems, workbooks.", metavar="FILE")],
+    by_rules: Annotated[bool, _option("Storage by the job, by vendors' rules.", "--rules")] = False,
     near: Annotated[Text, _option("List plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -351,7 +330,7 @@ def compare(
     full: Full = False,
     quiet: Quiet = False,
 ) -> int:
-    """Compare plans side by side: differences, their amounts and effects.
+    """Compare plans side by side with the first: differences, their amounts and effects.
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
@@ -369,9 +348,17 @@ _OF_MODES: dict[str, tuple[Mode, ...]] = {
     "vary": ("grid", "tornado", "uncertain"),
     "scenarios": ("grid",),
     **dict.fromkeys(("against", "points"), ("frontier",)),
-    **dict.fromkeys(("samples", "seed", "indices"), ("uncertain",)),
+    **dict.fromkeys(("samples", "seed"), ("uncertain",)),
 }
 """Modes of an option of sweep."""
+_WORKERS = (
+    "Number of processes; or a Dask scheduler of several machines, tcp://HOST:PORT, in a trusted "
+    "network."
+)
+_MODE = (
+    "grid: all combinations; frontier: useful work against an axis; tornado: one input at a time; "
+    "uncertain: random draws."
+)
 _VARY = (
     "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; tornado: "
     "1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, loguniform. Default "
@@ -383,43 +370,24 @@ _VARY = (
 def sweep(
     ctx: typer.Context,
     problem: ProblemFile,
-    mode: Annotated[
-        Mode,
-        _option(
-            "grid: all combinations; frontier: useful work against an axis; tornado: one input "
-            "at a time; uncertain: random draws."
-        ),
-    ] = "grid",
+    mode: Annotated[Mode, _option(_MODE)] = "grid",
     vary: Annotated[Texts, _option(_VARY, metavar="PATH=VALUES")] = None,
-    scenarios: Annotated[
-        Text, _option("grid: a CSV file, or names in the problem.", metavar="FILE")
-    ] = None,
+    scenarios: Annotated[Text, _option("grid: CSV file, or names.", metavar="FILE|NAMES")] = None,
     against: Annotated[Texts, _option("frontier: storage, cost or power.", metavar="AXIS")] = None,
     points: Annotated[int, _option("frontier: maximum number of points.")] = 50,
     samples: Annotated[int, _option("uncertain: number of draws.")] = 256,
     seed: Annotated[int, _option("uncertain: seed of the draws.")] = 1,
-    indices: Annotated[bool, _option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
     output: Annotated[Path | None, _output("grid: ., other modes: write no files")] = None,
-    html: Annotated[
-        bool, _option("Write the HTML page alone: one file for mail, opens offline.", "--html")
-    ] = False,
+    html: Annotated[bool, _option("Write the HTML page alone, for mail.", "--html")] = False,
     as_json: AsJson = False,
     full: Full = False,
     gap: Annotated[
         Text, _option(_GAP, metavar="SHARE", show_default="0.1 %; grids up to 500 rows 2e-6")
     ] = None,
     time_limit: TimeLimit = None,
-    workers: Annotated[
-        str,
-        _option(
-            "Number of processes; or a Dask scheduler of several machines, tcp://HOST:PORT, in a "
-            "trusted network.",
-            show_default="one per core",
-            metavar="N",
-        ),
-    ] = "0",
+    workers: Annotated[str, _option(_WORKERS, show_default="one per core", metavar="N")] = "0",
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
@@ -440,12 +408,11 @@ def sweep(
         study = partial(library.tornado, problem, vary)
     elif mode == "uncertain":
         study = partial(library.uncertain, problem, vary, samples=samples, seed=seed)
-        study = partial(study, indices=indices)
     elif mode == "frontier":
         study = partial(_frontiers, problem, against or get_args(Against), points=points)
     else:
         is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
-        named = None if is_file or not scenarios else scenarios.split(",")
+        named = None if is_file or scenarios is None else scenarios.split(",")
         table = scenarios if is_file else None
         study = partial(library.sweep, problem, vary, scenarios=table, named=named)
     return deliver(partial(study, **options), target, partial(write_files, page_only=html))
@@ -475,9 +442,7 @@ def explore(
 @command("verify 10MW.plan.json")
 def verify(
     ctx: typer.Context,
-    plan: Annotated[
-        Path, _argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.", metavar="PLAN")
-    ],
+    plan: Annotated[Path, _argument("PROBLEM.plan.json or an edited workbook.", metavar="PLAN")],
     solve_again: Annotated[bool, _option("Prove the bound again.", "--solve/--no-solve")] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
@@ -497,9 +462,7 @@ def verify(
 @command("simulate 10MW.plan.json --replications 100")
 def simulate(
     ctx: typer.Context,
-    plan: Annotated[
-        Path, _argument("Plan (PROBLEM.plan.json), problem file or workbook.", metavar="PLAN")
-    ],
+    plan: Annotated[Path, _argument("PROBLEM.plan.json, problem or workbook.", metavar="PLAN")],
     failures: Annotated[
         str,
         _option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
@@ -531,9 +494,7 @@ def simulate(
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
 def characterize(
-    traces: Annotated[
-        list[Path], _argument("Traces: CSV, Excel, JSON (objects) or Parquet.", metavar="TRACE")
-    ],
+    traces: Annotated[list[Path], _argument("CSV, Excel, JSON, Parquet.", metavar="TRACE")],
     time: Annotated[Text, _column("Column of times; DATE+TIME for two columns.")] = None,
     write: Annotated[Text, _column("Column of writes.")] = None,
     read: Annotated[Text, _column("Column of reads.")] = None,
@@ -542,16 +503,8 @@ def characterize(
     unit: Annotated[Text, _option("Unit: GB/s, MiB/s, B.", show_default="as named")] = None,
     decimal: Annotated[Text, _option("Decimal mark, . or ,.", metavar="MARK")] = None,
     time_format: TimeFormat = None,
-    read_as: Annotated[
-        Literal["rate", "bytes", "counter"] | None,
-        _option("Values are bandwidth, bytes per sample or counters."),
-    ] = None,
-    stamp: Annotated[
-        Literal["start", "end"], _option("Times are of the start or the end of samples.")
-    ] = "start",
-    window: Annotated[
-        Text, _option("Averaging window of samples: '5 min'.", metavar="TIME")
-    ] = None,
+    read_as: Annotated[ReadAs | None, _option("Bandwidth, bytes moved, or counters.")] = None,
+    window: Annotated[Text, _option("Averaging window: '5 min'.", metavar="TIME")] = None,
     jobs: Annotated[Path | None, _option("Table: job, cluster, gpus, parameters.")] = None,
     problem: Annotated[Path | None, _option("Problem to calibrate by a job found.")] = None,
     job: Annotated[Text, _option("Job to calibrate by.", show_default="largest writer")] = None,
@@ -567,11 +520,9 @@ def characterize(
     With --problem: overrides of it by the measurements. With --jobs: bandwidth against model size
     and interval. Exit code 4 where no job is found.
     """
-    from planner.commands.characterize import characterize as study
-
-    found = partial(study, *traces, time=time, write=write, read=read, cluster=cluster)
-    found = partial(found, sum=sum_, unit=unit, decimal=decimal, stamp=stamp)
-    found = partial(found, time_format=time_format, read_as=read_as, window=window)
+    found = partial(library.characterize, *traces, time=time, write=write, read=read)
+    found = partial(found, cluster=cluster, sum=sum_, unit=unit, decimal=decimal, read_as=read_as)
+    found = partial(found, time_format=time_format, window=window)
     found = partial(found, problem=problem, job=job, gpus=gpus, nameplate=nameplate)
     target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
     return deliver(partial(found, jobs=jobs, output=output), target)
@@ -621,14 +572,10 @@ def quote_rfq(
 
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
-    files: Annotated[
-        list[Path], _argument("Problem file, then bids: .xlsx or .csv.", metavar="PROBLEM BID")
-    ],
+    files: Annotated[list[Path], _argument("Problem, then bids.", metavar="PROBLEM BID")],
     vendor: Annotated[Texts, _option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, _option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[
-        Texts, _option("Date of a bid, where it states none.", metavar="FILE=DATE")
-    ] = None,
+    date: Annotated[Texts, _option("Date, if not stated.", metavar="FILE=DATE")] = None,
     currency: Annotated[Texts, _option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
@@ -648,104 +595,6 @@ def quote_bid(
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
 
 
-app.add_typer(quotes, name="quote")
-
-
-# The process.
-
-
 def main() -> None:
-    """Run the command line; expected failures are one line each, the rest exit code 1."""
-    # A short process needs no thread pools, plug-ins and frequent collections.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    gc.set_threshold(2_000_000, 50, 50)
-    if sys.__stderr__ is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    if sys.__stdout__ is None:
-        say("planner: standard output is closed; send it to a file, or to /dev/null", err=True)
-        os._exit(2)
-    follow()
-    catch_interrupts()
-    _leave(_run(app))
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process at once: taking the interpreter apart costs a tenth of a run."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError as error:
-            reader_left = isinstance(error, BrokenPipeError)  # as with `| head`
-            code = code if reader_left else 2
-    os._exit(code)
-
-
-def _run(application: Callable[..., Any]) -> int:
-    """Run a command and return its exit code."""
-    try:
-        result = application(standalone_mode=False)
-        if result == StoppedError.exit_code:  # typer's word for Ctrl-C
-            return _report_interruption()
-        return result if isinstance(result, int) else 0
-    except PlannerError as error:
-        for line in str(error).splitlines():
-            say(f"planner: {line}", err=True)
-        return error.exit_code
-    except typer.Exit as ended:
-        return int(ended.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        return _report_interruption()
-    except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
-        discard()
-        return 0
-    except Exception as error:
-        return _report_error(error)
-
-
-def _report_interruption() -> int:
-    interrupt_handled()
-    from planner.files import put_in_place
-
-    written = list_files(put_in_place)
-    kept = f"{written} had been written" if written else "nothing was written or changed"
-    say(f"planner: interrupted: {kept}", err=True)
-    return StoppedError.exit_code
-
-
-def _report_error(error: Exception) -> int:
-    usage = getattr(error, "format_message", None)  # click's own, which typer may bring along
-    if usage is not None:
-        return _report_usage(error, str(usage()))
-    if os.environ.get("PLANNER_DEBUG"):
-        raise error
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        what = f"{place}{(error.strerror or str(error)).lower()}"
-        fix = "is a disk, or the folder that TMPDIR names, full or read-only?"
-    elif isinstance(error, MemoryError):
-        what, fix = "out of memory", "free some, or ask for less at once"
-    elif isinstance(error, RecursionError):
-        what, fix = "folders or values nested too deeply", "nest fewer in one another"
-    else:
-        say(f"planner: internal error: {type(error).__name__}: {error}", err=True)
-        say("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
-        return 1
-    say(f"planner: {what}; {fix} [system]", err=True)
-    return 2
-
-
-def _report_usage(error: Exception, text: str) -> int:
-    """Print an error of click in one line, or the successor of a removed command."""
-    if text.startswith("Usage:"):  # no command: the whole help
-        say(text, err=True)
-        return 2
-    text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
-    command = re.match(r"No such command '(.+?)'", text)
-    now = removed.COMMANDS.get(command[1]) if command else None
-    text = text.split(" Did you mean")[0].rstrip(".") if now else text
-    # An option without its value has no context.
-    path = getattr(getattr(error, "ctx", None), "command_path", "planner COMMAND")
-    fix = f"it is now {now}" if now else f"see {path} --help"
-    say(f"planner: {text}; {fix} [usage]", err=True)
-    return 2
+    """Run the command line and end the process."""
+    run_process(app)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
 
@@ -78,16 +78,11 @@ class PlannerError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Arguments for pickling between processes."""
-        return _restored, (type(self), self.args, self.__dict__)
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _restored(
-    kind: type[PlannerError], args: tuple[object, ...], state: dict[str, object]
-) -> PlannerError:
-    found = kind.__new__(kind)
-    found.args = args
-    found.__dict__.update(state)
-    return found
+def _unpickled(kind: type[PlannerError], args: tuple[object, ...]) -> PlannerError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(PlannerError):
@@ -99,6 +94,10 @@ class InputError(PlannerError):
         self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
         lines = [finding.text() for finding in self.findings[:MOST_FINDINGS]]
         super().__init__("\n".join([*lines, *more(self.findings)]))
+
+    def placed(self, **place: Any) -> InputError:
+        """The same findings with other fields of their place: file, line, path."""
+        return InputError([replace(finding, **place) for finding in self.findings])
 
 
 class NoPlanError(PlannerError):

@@ -79,7 +79,6 @@ class Threshold(NamedTuple):
 def explain(
     inputs: Inputs,
     *,
-    weights: Mapping[str, float] | None = None,
     keep: Sequence[str] = (),
     effort: Effort | None = None,
 ) -> Infeasibility:
@@ -87,7 +86,6 @@ def explain(
 
     Args:
         inputs: a problem that is known to have none.
-        weights: cost of relaxing a limit among several, by path; 1 unless given.
         keep: paths that must not be changed.
         effort: work and time limit; ``REASONS_WORK`` holds in any case.
     """
@@ -102,7 +100,7 @@ def explain(
     except UndecidedError:
         undecided.append("the conflicting limits")
     try:
-        combined = _combined(oracle, free, clashes, weights or {}, helped)
+        combined = _combined(oracle, free, clashes, helped)
     except UndecidedError:
         undecided.append("the least change of several limits")
     return Infeasibility(
@@ -372,16 +370,15 @@ def _combined(
     oracle: Oracle,
     free: Sequence[Lever],
     clashes: Sequence[Sequence[Lever]],
-    weights: Mapping[str, float],
     helped: Sequence[tuple[Lever, Threshold | None]],
 ) -> Combined | None:
     """A change of several limits, smaller than every change of one and proven in its largest part;
     None where there is none.
 
     Where no change of one helps, the choices to blame are given up as far as limits alone do not
-    help; then all limits move by the same weighted share, and each back as far as it can.
+    help; then all limits move by the same share, and each back as far as it can.
     """
-    known = min((weights.get(e[0].path, 1.0) * _share(*e) for e in helped), default=math.inf)
+    known = min((_share(*each) for each in helped), default=math.inf)
     movable = [lever for lever in free if lever.value is not None]
     blamed = [] if helped else [_given_up(each, free) for each in clashes]
     choices = [lever for lever in blamed if lever is not None and lever.value is None]
@@ -393,31 +390,30 @@ def _combined(
             choices = rest
     made, least, tight = removing_changes(choices), 0.0, dict[Lever, Threshold]()
     if not choices or not oracle.decided(made).possible:
-        least, many = _least_share(oracle, movable, weights, known, made)
+        least, many = _least_share(oracle, movable, known, made)
         if many >= min(known * WORTH_TELLING, MOST_SHARE):
             return None
-        found = _tightened(oracle, _places(movable, weights, many), weights, made)
+        found = _tightened(oracle, _places(movable, many), made)
         if found is None:
             return None
         tight = found
-    weighted = sum(weights.get(lever.path, 1.0) * _share(lever, e) for lever, e in tight.items())
-    if len(tight) + len(choices) < 2 or (not choices and weighted >= known * WORTH_TELLING):
+    moved = sum(_share(*each) for each in tight.items())
+    if len(tight) + len(choices) < 2 or (not choices and moved >= known * WORTH_TELLING):
         return None
     steps = (*(_step(*each) for each in tight.items()), *(_step(each, None) for each in choices))
-    return Combined(steps=steps, weighted=weighted + len(choices), bound=least)
+    return Combined(steps=steps, weighted=moved + len(choices), bound=least)
 
 
 def _least_share(
     oracle: Oracle,
     levers: Sequence[Lever],
-    weights: Mapping[str, float],
     known: float,
     made: tuple[Change, ...],
 ) -> tuple[float, float]:
-    """The weighted shares of all levers with which there is no plan, and with which there is."""
+    """The shares of all levers with which there is no plan, and with which there is."""
 
     def helps(share: float) -> bool:
-        places = _places(levers, weights, share)
+        places = _places(levers, share)
         return bool(oracle.decided((*made, *_changes(places))).possible)
 
     few, many, most = 0.0, min(known, 0.01), min(known, MOST_SHARE)
@@ -429,14 +425,12 @@ def _least_share(
     return few, many
 
 
-def _places(
-    levers: Sequence[Lever], weights: Mapping[str, float], share: float
-) -> dict[Lever, float]:
-    """The values of levers loosened by a share of them, over their weights."""
+def _places(levers: Sequence[Lever], share: float) -> dict[Lever, float]:
+    """The values of levers loosened by a share of them."""
     places = {}
     for lever in levers:
         assert lever.value is not None
-        width = share / weights.get(lever.path, 1.0) * (abs(lever.value) or 1.0)
+        width = share * (abs(lever.value) or 1.0)
         place = min(max(lever.value + lever.looser * width, lever.least), lever.most)
         if lever.whole:  # rounded to the tighter side
             place = float(math.floor(place) if lever.looser > 0 else math.ceil(place))
@@ -448,13 +442,12 @@ def _places(
 def _tightened(
     oracle: Oracle,
     loose: Mapping[Lever, float],
-    weights: Mapping[str, float],
     made: tuple[Change, ...],
 ) -> dict[Lever, Threshold] | None:
-    """Each lever moved no further than needed, the others fixed; those of most weight first."""
+    """Each lever moved no further than needed, the others fixed."""
     places = {lever: _next_multiple(lever, at, _step_at(lever, at)) for lever, at in loose.items()}
     final: dict[Lever, Threshold] = {}
-    for lever in sorted(places, key=lambda lever: -weights.get(lever.path, 1.0)):
+    for lever in list(places):
         others = _changes({other: place for other, place in places.items() if other != lever})
         if oracle.possible((*made, *others)):
             del places[lever]

@@ -17,8 +17,7 @@ from planner.errors import Finding, InputError, Severity
 from planner.figures import FIGURES, OBJECTIVES, Need
 from planner.figures import Figure as PlanFigure
 from planner.limits import of_group
-from planner.paths import CATALOG, PRICES, DataPath, field_of, step_into, steps_of
-from planner.paths import value_at as value_in
+from planner.paths import CATALOG, PRICES, DataPath, field_of, step_into, steps_of, value_at
 from planner.schema import CANONICAL, with_field
 from planner.schema.catalog import Category, Family, Figure, Item, Precision, Source
 from planner.schema.job import Job
@@ -165,7 +164,7 @@ def asked_figures(problem: Problem, what: Need) -> Iterator[PlanFigure]:
         yield own
     for row in of_group("supply", "ratio", "target"):
         figure = FIGURES[row.figure]
-        asked = what in figure.needs and value_in(problem, row.path) is not None
+        asked = what in figure.needs and value_at(problem, row.path) is not None
         if asked and (own is None or own.name != row.figure):
             yield figure
 
@@ -207,29 +206,34 @@ def job_size(job: Job) -> tuple[float, float]:
     return checkpoint_gb(job.parameters, each), each
 
 
+_NAMED: dict[str, Category] = {
+    "site.rack.item": "rack",
+    "site.rack.pdu.item": "pdu",
+    "site.cooling.cdu": "cdu",
+    "network.storage.switch": "switch",
+    "network.in_band.switch": "switch",
+    "network.out_of_band.switch": "switch",
+    "network.compute.manager.transceiver": "transceiver",
+    "network.compute.switches": "switch",
+    "software": "software",
+    "services": "service",
+}
+"""Paths of a problem that name items, one or several, of a category."""
+
+
 def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
     """Dependent items that the problem names: path, item id, required category.
 
     Extras, which may be of several categories, are not among them.
     """
-    problem, network = inputs.problem, inputs.problem.network
-    rack, compute = problem.site.rack, network.compute
-    found: list[tuple[str, str | None, Category]] = [
-        ("site.rack.item", rack.item if rack else None, "rack"),
-        ("site.rack.pdu.item", rack.pdu.item if rack and rack.pdu else None, "pdu"),
-        ("site.cooling.cdu", problem.site.cooling.cdu, "cdu"),
-    ]
-    for key in ("storage", "in_band", "out_of_band"):
-        fabric = getattr(network, key)
-        found.append((f"network.{key}.switch", fabric and fabric.switch, "switch"))
-    if compute is not None:
-        path = "network.compute.manager.transceiver"
-        found.append((path, compute.manager.transceiver, "transceiver"))
-        names = enumerate(compute.switches)
-        found += [(f"network.compute.switches.{at}", name, "switch") for at, name in names]
-    found += [(f"software.{at}", name, "software") for at, name in enumerate(problem.software)]
-    found += [(f"services.{at}", name, "service") for at, name in enumerate(problem.services)]
-    return [(path, name, category) for path, name, category in found if name is not None]
+    found = []
+    for path, category in _NAMED.items():
+        named = value_at(inputs.problem, path)
+        if isinstance(named, str):
+            found.append((path, named, category))
+        else:
+            found += [(f"{path}.{at}", name, category) for at, name in enumerate(named or ())]
+    return found
 
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
@@ -315,15 +319,6 @@ def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> I
         KeyError: a path that does not exist.
     """
     return applied(inputs, [Change(path, value, text or "")], recorded=text is not None)
-
-
-def value_at(inputs: Inputs, path: str) -> Any:
-    """Value at a dotted path of the problem, None where none is given.
-
-    Raises:
-        KeyError: a path that does not exist.
-    """
-    return value_in(inputs.problem, path)
 
 
 @lru_cache(maxsize=4096)

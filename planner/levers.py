@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from planner.currency import USD, Currency
 from planner.figures import FIGURES
-from planner.inputs import Change, Inputs, value_at
+from planner.inputs import Change, Inputs
 from planner.limits import BY_NAME, LIMITS
-from planner.paths import job_path
+from planner.paths import job_path, value_at
 from planner.schema.job import MOST_EVERY, OPEN_EVERY, DataSet, FixedInterval, OptimalInterval
 
 DIGITS = 4
@@ -200,7 +200,7 @@ def levers(inputs: Inputs) -> tuple[Lever, ...]:
 def _movable(inputs: Inputs, row: Row) -> Lever | None:
     """The lever of a row; None where the problem has no such value, or it is at its end."""
     try:
-        value = value_at(inputs, row.path)
+        value = value_at(inputs.problem, row.path)
     except KeyError:
         value = None
     value = row.value if value is None else value

@@ -14,23 +14,19 @@ analysis ``NoPlanError`` where there is no plan to analyse.
 from __future__ import annotations
 
 import io
-import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from planner import api, shipped
 from planner.api import Options
-from planner.errors import Finding, InputError, StoppedError, clip, did_you_mean
-from planner.files import write_all
-from planner.inputs import Inputs, inputs_to_text
-from planner.loader import documents, from_data, with_settings
-from planner.loader import load as load_file
+from planner.errors import Finding, InputError, did_you_mean
+from planner.files import remove, write_all
+from planner.inputs import inputs_to_text
 from planner.loader.prices import today
-from planner.report.exports import attach_inputs
+from planner.report.exports import attach_inputs, stem_of
 from planner.schema.analysis import (
     Alternatives,
     Audit,
@@ -46,22 +42,30 @@ from planner.schema.analysis import (
 from planner.schema.bill import Bids
 from planner.schema.operation import Simulation, SizeReport
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.terminal import Progress, ignore, interrupt_handled
+from planner.schema.telemetry import Characterization
+from planner.sources import (
+    PATHS,
+    File,
+    PlanSource,
+    ProblemSource,
+    Settings,
+    Solver,
+    as_texts,
+    check_files,
+    load,
+    options_of,
+    plan_source,
+    prepare,
+    source_of,
+)
+from planner.terminal import Progress, ignore
 from planner.units import one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
+    from planner.telemetry import CheckpointColumns
 
-File = str | os.PathLike[str]
-ProblemSource = File | Inputs | Mapping[str, Any]
-"""A problem file, inputs that `load` returned, or a dict as the file has it."""
-PlanSource = File | Plan
-"""A PROBLEM.plan.json, or a plan in memory."""
-Settings = Mapping[str, object] | Sequence[str] | None
-"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
-Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
-_PATHS = (str, os.PathLike)
 PROBLEMS = (".yaml", ".yml")
 """Suffixes of problem files."""
 EACH_GAP = 1e-3
@@ -90,23 +94,6 @@ class Solving(TypedDict, total=False):
     progress: Progress
 
 
-def load(
-    problem: ProblemSource, *, settings: Settings = None, scenario: str | None = None
-) -> Inputs:
-    """A problem with its catalogs and prices, validated, to use many times."""
-    texts = as_texts(settings)
-    check_files((problem,), Inputs, Mapping)
-    if isinstance(problem, (str, os.PathLike)):
-        require_single(problem)
-        return load_file(Path(problem), settings=texts, scenario=scenario)
-    if isinstance(problem, Mapping):
-        return from_data(_as_json(dict(problem)), settings=texts, scenario=scenario)
-    if scenario is not None:
-        message = f"a problem in memory has no scenario '{scenario}'"
-        raise InputError(Finding("scenario", message, fix="load the file with it"))
-    return with_settings(problem, texts)
-
-
 def example(name: str = "10MW") -> Path:
     """The file of a problem that planner ships; ``planner init NAME`` copies it."""
     known = shipped.problem_files() | shipped.portfolio_files()
@@ -129,8 +116,8 @@ def solve(
         solver: solver of the integer program, the proof.
         save_model: file for the integer program, as MPS or LP.
     """
-    inputs, options, _ = _prepare(problem, timed=True, solver=solver, **solving)
-    options, is_file = replace(options, save_model=save_model), isinstance(problem, _PATHS)
+    inputs, options, _ = prepare(problem, timed=True, solver=solver, **solving)
+    options, is_file = replace(options, save_model=save_model), isinstance(problem, PATHS)
     plan = api.solve_with(inputs, options, read_back=is_file)
     return attach_inputs(plan, inputs_to_text(inputs))
 
@@ -195,7 +182,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.analysis.verification import open_plan
     from planner.workbook import write
 
-    target, opened, stream = Path(path), open_plan(_plan_source(plan)), io.BytesIO()
+    target, opened, stream = Path(path), open_plan(plan_source(plan)), io.BytesIO()
     created = datetime.combine(today(), datetime.min.time())
     write(opened.plan, stream, created=created, inputs=opened.carried.encode())
     write_all({target: stream.getvalue()})
@@ -221,38 +208,23 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.sweep import Row, rows_of, sweep_table
-    from planner.analysis.sweep import scenarios as scenarios_of
-    from planner.analysis.variants import solve_many
-    from planner.schema.analysis import EXACT_GAP
+    from planner.analysis.sweep import read_scenarios, study
 
-    inputs, options, progress = _prepare(problem, EXACT_GAP, **solving)
-    if named and not isinstance(problem, _PATHS):
+    inputs, options, progress = prepare(problem, **solving)
+    if named and not isinstance(problem, PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     check_files(() if scenarios is None else (scenarios,))
-    chosen = scenarios_of(
+    chosen = read_scenarios(
         inputs,
         vary=as_texts(vary, joined=True),
         table=None if scenarios is None else Path(scenarios),
         named=None if named is None else tuple(n.strip() for n in named if n.strip() != "all"),
-        problem=Path(problem) if isinstance(problem, _PATHS) else None,
+        problem=Path(problem) if isinstance(problem, PATHS) else None,
     )
     if len(chosen) > EXACT_ROWS and solving.get("gap") is None:
         options = replace(options, gap=EACH_GAP)
-    options, rows = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
-    try:
-        rows.update(solve_many(chosen.bases, chosen, options, rows_of, progress))
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        interrupt_handled()
-    base = api.solve_with(inputs, Options(gap=options.gap, explain=False))
-    record = sweep_table(inputs, chosen, options, rows, base)
-    if record.rows < record.asked:
-        done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
-        raise StoppedError(done, record)
-    return record
+    return study(inputs, chosen, options, progress)
 
 
 def frontier(
@@ -271,7 +243,7 @@ def frontier(
     from planner.analysis.frontier import AGAINST, study
 
     axis, most = one_of("--against", against, tuple(AGAINST)), whole("--points", points, 3)
-    inputs, options, progress = _prepare(problem, EACH_GAP, **solving)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
     return study(inputs, options, axis, points=most, progress=progress)
 
 
@@ -283,7 +255,7 @@ def tornado(problem: ProblemSource, vary: Settings = None, **solving: Unpack[Sol
     """
     from planner.analysis.tornado import study
 
-    inputs, options, progress = _prepare(problem, EACH_GAP, **solving)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
     return study(inputs, as_texts(vary, joined=True), options, progress=progress)
 
 
@@ -293,7 +265,6 @@ def uncertain(
     *,
     samples: int = 256,
     seed: int = 1,
-    indices: bool = False,
     **solving: Unpack[Solving],
 ) -> Uncertain:
     """The best plan and its figures under random draws of the inputs.
@@ -302,18 +273,16 @@ def uncertain(
         vary: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
         samples: number of draws.
         seed: of the draws.
-        indices: Sobol indices of the inputs; more draws.
     """
     from planner.analysis.uncertain import study
 
-    inputs, options, progress = _prepare(problem, EACH_GAP, **solving)
+    inputs, options, progress = prepare(problem, EACH_GAP, **solving)
     return study(
         inputs,
         as_texts(vary),
         options,
         samples=whole("--samples", samples, 2),
         seed=whole("--seed", seed, 0),
-        sobol=indices,
         progress=progress,
     )
 
@@ -322,7 +291,6 @@ def explain(
     problem: ProblemSource,
     *,
     why_not: Sequence[str] | None = None,
-    weight: Settings = None,
     keep: Sequence[str] | None = None,
     **solving: Unpack[Solving],
 ) -> Explanation:
@@ -330,15 +298,13 @@ def explain(
 
     Args:
         why_not: items whose absence to explain exactly.
-        weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
     """
     from planner.analysis import explain as analysis
 
-    inputs, options, progress = _prepare(problem, timed=True, **solving)
-    relaxing = analysis.relaxation(inputs, as_texts(weight), as_texts(keep))
-    options, asked = replace(options, **relaxing), as_texts(why_not)
-    return analysis.explain(inputs, options, asked=asked, progress=progress)
+    inputs, options, progress = prepare(problem, timed=True, **solving)
+    options = replace(options, keep=analysis.limits_kept(inputs, as_texts(keep)))
+    return analysis.explain(inputs, options, asked=as_texts(why_not), progress=progress)
 
 
 def compare(
@@ -356,8 +322,8 @@ def compare(
     """
     from planner.analysis.compare import compare, read_sides
 
-    options = _options(DEFAULT_GAP, gap=gap, time_limit=time_limit)
-    sources = [_source(each, settings, scenario) for each in files]
+    options = options_of(DEFAULT_GAP, gap=gap, time_limit=time_limit)
+    sources = [source_of(each, settings, scenario) for each in files]
     return compare(read_sides(sources, options, as_texts(settings), scenario))
 
 
@@ -365,10 +331,10 @@ def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTa
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
     from planner.analysis.compare import rules_table
 
-    if isinstance(problem, _PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+    if isinstance(problem, PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
         message = "--rules takes one problem file (.yaml)"
         raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
-    inputs, options, progress = _prepare(problem, **solving)
+    inputs, options, progress = prepare(problem, **solving)
     return rules_table(inputs, api.solve_with(inputs, options), options, progress)
 
 
@@ -386,7 +352,7 @@ def alternatives(
     from planner.analysis.compare import alternatives as near
 
     within = share("--near", within)
-    inputs, options, progress = _prepare(problem, timed=True, **solving)
+    inputs, options, progress = prepare(problem, timed=True, **solving)
     return near(inputs, options, within=within, progress=progress)
 
 
@@ -411,11 +377,11 @@ def bid(
     from planner.analysis.bids import evaluate
     from planner.analysis.offers import read_bids
 
-    if isinstance(problem, _PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
+    if isinstance(problem, PATHS) and Path(problem).suffix.lower() not in PROBLEMS:
         fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
         raise InputError(Finding("files", f"'{problem}' is no problem file", fix=fix))
     check_files(quotes)
-    inputs, options, progress = _prepare(problem, **solving)
+    inputs, options, progress = prepare(problem, **solving)
     read = read_bids(
         tuple(map(Path, quotes)),
         inputs,
@@ -445,7 +411,7 @@ def verify(
     from planner.analysis.verification import verify
 
     limit_s = None if time_limit is None else seconds("--time-limit", time_limit)
-    return verify(_plan_source(plan), solve_again=solve_again, time_limit_s=limit_s)
+    return verify(plan_source(plan), solve_again=solve_again, time_limit_s=limit_s)
 
 
 def simulate(
@@ -486,163 +452,74 @@ def simulate(
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
-    ((_, found),) = read_sides([_source(plan)], Options(explain=False), least=1)
+    ((_, found),) = read_sides([source_of(plan)], Options(explain=False), least=1)
     return study(found, options, progress)
 
 
-# Arguments: problems, plans and options as the analyses take them.
-
-
-def _prepare(
-    problem: ProblemSource,
-    usual_gap: float = DEFAULT_GAP,
-    *,
-    timed: bool = False,
-    settings: Settings = None,
-    scenario: str | None = None,
+def characterize(
+    *traces: File,
+    window: str | None = None,
+    jobs: File | None = None,
+    problem: File | None = None,
+    job: str | None = None,
+    gpus: int | None = None,
+    nameplate: str | None = None,
+    output: File | None = None,
     progress: Progress = ignore,
-    **solving: Any,
-) -> tuple[Inputs, Options, Progress]:
-    """Inputs, options and progress of an analysis.
+    **reading: Any,
+) -> Characterization:
+    """The checkpoints and training jobs in storage telemetry.
 
     Args:
-        usual_gap: where no gap is given.
-        timed: the time limit is one for all, reading included.
+        traces: CSV, Excel, JSON or Parquet files.
+        window: averaging window of each sample, such as "5 min".
+        jobs: table of jobs, for the study of a fleet.
+        problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
+        job: job found to calibrate by; by default the largest writer.
+        gpus: GPUs of the job.
+        nameplate: nameplate bandwidth of the storage, or "WRITE,READ".
+        output: folder for files; without it none are written.
+        reading: columns, units and times of the traces, as in ``planner.telemetry.ReadOptions``.
     """
-    options = _options(usual_gap, **solving)
-    options = options.started() if timed else options
-    return load(problem, settings=settings, scenario=scenario), options, progress
+    from planner.analysis.fleet import run
+    from planner.telemetry import ReadOptions
 
-
-def _options(
-    usual_gap: float,
-    *,
-    gap: float | str | None = None,
-    time_limit: str | None = None,
-    workers: int | str = 0,
-    solver: str = "highs",
-) -> Options:
-    dask = str(workers) if "://" in str(workers) else None
-    try:
-        jobs = 0 if dask else int(workers)
-    except ValueError:
-        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
-        message = f"--workers '{str(workers)[:80]}' is no number"
-        raise InputError(Finding("option", message, fix=fix)) from None
-    return Options(
-        solver=one_of("--solver", solver, get_args(Solver)),
-        gap=usual_gap if gap is None else share("--gap", gap),
-        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
-        jobs=whole("--workers", jobs, 0),
-        dask=dask,
+    check_files(traces)
+    if not traces:
+        raise InputError(Finding("files", "nothing is given", fix="give a trace"))
+    window_s = None if window is None else seconds("--window", window)
+    record, table = run(
+        [Path(each) for each in traces],
+        ReadOptions(**reading, window_s=window_s),
+        jobs=None if jobs is None else Path(jobs),
+        inputs=None if problem is None else load(problem),
+        job=job,
+        gpus=gpus,
+        nameplate=nameplate,
+        progress=progress,
     )
+    if output is not None:
+        _write_traces(record, table, Path(output), Path(traces[0]))
+    return record
 
 
-def _source(
-    source: PlanSource | ProblemSource, settings: Settings = None, scenario: str | None = None
-) -> Path | Plan | Inputs:
-    """A plan or problem in memory, with the settings, or the path of a file.
+def _write_traces(
+    record: Characterization, table: CheckpointColumns, folder: Path, trace: Path
+) -> None:
+    """Write record, checkpoints, overrides and pictures of traces, named after the first."""
+    from planner.report import telemetry
+    from planner.results import draw
 
-    Raises:
-        InputError: the source is wrong, or a portfolio.
-    """
-    check_files((source,), Inputs, Plan, Mapping)
-    if isinstance(source, _PATHS):
-        require_single(source)
-        return Path(source)
-    if isinstance(source, Plan):
-        return source
-    return load(source, settings=settings, scenario=scenario)
-
-
-def _plan_source(plan: PlanSource) -> Path | Plan:
-    """A plan in memory, or the path of a file."""
-    check_files((plan,), Plan)
-    found = _source(plan)
-    assert not isinstance(found, Inputs)
-    return found
-
-
-def check_files(sources: Sequence[object], *kinds: type) -> None:
-    """Refuse a source that is neither a file nor of other kinds.
-
-    Raises:
-        InputError: with the way to give it.
-    """
-    for source in sources:
-        if isinstance(source, (str, os.PathLike, *kinds)):
-            continue
-        fix = "give the path of a file, or a model that planner returned"
-        if isinstance(source, (list, tuple)):
-            fix = "give each file as an argument of its own: *files"
-        elif hasattr(source, "to_csv"):
-            fix = "write it to a file first, with to_csv or to_parquet, and give its path"
-        message = f"a {type(source).__name__} is no file"
-        raise InputError(Finding("argument", message, fix=fix))
-
-
-def as_texts(settings: Settings, *, joined: bool = False) -> tuple[str, ...]:
-    """Settings ``{path: value}`` or a list of texts as texts ``path=value``.
-
-    Args:
-        joined: a list is the values to vary, joined by commas.
-    """
-    if settings is None:
-        return ()
-    if isinstance(settings, str) or not isinstance(settings, Iterable):
-        fix = "write a list of them, or {path: value}"
-        raise InputError(Finding("set", f"'{clip(str(settings))}' is one value", fix=fix))
-    if not isinstance(settings, Mapping):
-        return tuple(settings)
-    texts = []
-    for path, value in settings.items():
-        text = value if isinstance(value, str) else _as_json(value)
-        if joined and isinstance(value, Iterable) and not isinstance(value, str):
-            text = ",".join(map(str, value))
-        texts.append(f"{path}={text}")
-    return tuple(texts)
-
-
-def _as_json(value: object) -> str:
-    """A value as JSON, which is YAML, too; numpy's numbers and paths as those of Python."""
-
-    def plain(value: Any) -> Any:
-        return value.tolist() if hasattr(value, "tolist") else os.fspath(value)
-
-    return json.dumps(value, ensure_ascii=False, default=plain)
-
-
-# Portfolios: problems of several jobs, sites or periods.
-
-_PLAN, _READ_BYTES = b'"kind": "portfolio"', 200
-
-
-def is_portfolio(source: object) -> bool:
-    """True of a file that is a portfolio problem, or the plan of one."""
-    if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
-        return False
-    path = Path(source)
-    try:
-        if path.suffix == ".json":
-            with path.open("rb") as stream:
-                return _PLAN in stream.read(_READ_BYTES)
-        data = documents.read(path).data if path.suffix in (".yaml", ".yml") else {}
-    except (OSError, InputError):
-        return False  # the loader names the fault
-    jobs = data.get("jobs")
-    return bool({"sites", "periods"} & data.keys()) or (isinstance(jobs, tuple) and len(jobs) > 1)
-
-
-def require_single(source: object) -> None:
-    """Refuse a portfolio where one job at one site is analysed.
-
-    Raises:
-        InputError: the file is a portfolio.
-    """
-    if is_portfolio(source):
-        message = "several jobs, sites or periods, and this analysis is of one job at one site"
-        fix = (
-            "of a portfolio there are solve (planner.solve_portfolio), check, verify, explain, "
-            "sweep (a grid), simulate and explore"
-        )
-        raise InputError(Finding("portfolio", message, str(source), fix=fix))
+    stem = stem_of(trace, None).removesuffix(".trace")
+    contents = {
+        "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
+        "checkpoints.parquet": telemetry.checkpoints_parquet(record, table),
+    }
+    if record.calibration is not None and record.calibration.overrides:
+        contents["overrides.yaml"] = telemetry.overrides_yaml(record.calibration).encode()
+    pictures: dict[Path, bytes] = {}
+    if record.study is not None and record.study.jobs:
+        pictures |= draw(telemetry.charts(record.study), folder / stem)
+    write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
+    if "overrides.yaml" not in contents:  # of an earlier run that calibrated a problem
+        remove(folder / f"{stem}.overrides.yaml")

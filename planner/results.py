@@ -23,12 +23,13 @@ from planner import files
 from planner.errors import Finding, InputError, StoppedError
 from planner.files import write_all
 from planner.loader.prices import today
+from planner.process import list_files
 from planner.report import plan as plan_view
 from planner.report.blocks import Block, Heading
 from planner.report.edition import Audience, for_audience, in_currency
 from planner.report.exports import stem_of
+from planner.report.formats import clean
 from planner.report.screen import show
-from planner.report.words import clean, join_words
 from planner.schema import Prices, Record
 from planner.schema.analysis import (
     Alternatives,
@@ -398,11 +399,6 @@ def deliver(study: Study, target: Target, write: Writer | None = None) -> int:
     if stopped is not None:
         raise StoppedError(f"{stopped}{'; they are written' if target.folder else ''}")
     return max(EXIT_CODES[view_of(record).ended(record)] for record in records)
-
-
-def list_files(paths: Sequence[Path]) -> str:
-    """File names as a sentence lists them; nothing in them steers the terminal."""
-    return join_words(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
 
 
 def created_today() -> datetime:

@@ -1,9 +1,10 @@
-"""Places of the shipped catalogs, price books and example problems."""
+"""What a release ships: its version, catalogs, price books and example problems."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+__version__ = "0.1.0"
 DEFAULT_PRICES = "estimates_2026"
 
 

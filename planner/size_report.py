@@ -26,6 +26,7 @@ from planner.schema.operation import (
     SizeReport,
 )
 from planner.schema.problem import Quantity
+from planner.sizing.availability import mtti_s
 from planner.sizing.checkpoint import (
     VENDOR_RULES,
     BandwidthRule,
@@ -34,7 +35,7 @@ from planner.sizing.checkpoint import (
     write_demand_gb_per_s,
     write_volume_tb_per_day,
 )
-from planner.sizing.goodput import best_interval_s, exact_period_s, goodput, mtti_s
+from planner.sizing.goodput import best_interval_s, goodput
 
 SHOWN_INTERVALS_S = (600.0, 1800.0, 3600.0, 14_400.0)
 _HALVINGS = 200
@@ -174,7 +175,7 @@ def _policy_interval_s(job: Job, mode: Mode, mtti_s: float) -> float:
 
     Source: the optimum of `goodput.goodput` for the stall; the part of the stall that grows with
     the interval (a synchronous save, the slowdown of a drain) is taken at the law's limit. So the
-    interval solves I = exact_period(stall + growing * I); the larger root, as goodput peaks there.
+    interval solves I = best_interval(stall + growing * I); the larger root, as goodput peaks there.
     """
     rule = job.interval
     if rule.policy == "fixed":
@@ -187,7 +188,7 @@ def _policy_interval_s(job: Job, mode: Mode, mtti_s: float) -> float:
     low_s, best_s = 0.0, (mtti_s + stall) / (1 - growing)
     for _ in range(_HALVINGS):
         middle_s = (low_s + best_s) / 2
-        above = exact_period_s(stall + growing * middle_s, mtti_s) > middle_s
+        above = best_interval_s(stall + growing * middle_s, mtti_s) > middle_s
         low_s, best_s = (middle_s, best_s) if above else (low_s, middle_s)
     return min(max(best_s, rule.low_s), rule.high_s)
 

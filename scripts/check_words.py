@@ -20,9 +20,9 @@ PRIVATE = re.compile(
     r"gives? way|lays? over|comes? to|mend(s|ed)?|is asked of|are asked of)\b",
     re.IGNORECASE,
 )  # fmt: skip
-MOST_WHAT = 2
+MOST_WHAT = 1
 """Per 1,000 words of docstrings; linopy has 0.4."""
-MOST_PRIVATE = 0.8
+MOST_PRIVATE = 0.3
 MOST_OF_TITLE = 60
 """Characters of a test's name after "test_"."""
 

@@ -17,11 +17,11 @@ from planner.case import resolve
 from planner.loader import load
 from planner.optimizer import optimise
 from planner.optimizer.search import Effort
-from planner.report.words import money
+from planner.report.formats import money
 from planner.schema.analysis import End, Swing, Tornado
 from planner.schema.plan import Assumption, Line
+from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "assumptions.md"
 EXAMPLE = "10MW"

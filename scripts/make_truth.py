@@ -18,17 +18,20 @@ from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.schema.catalog import Precision
 from planner.schema.job import DEFAULT_LOST_TIME
 from planner.shipped import catalog_files
-from planner.sizing.goodput import (
+from planner.sizing.availability import (
     FAILURES_PER_GPU_DAY,
-    best_interval_s,
-    days_to_train,
-    goodput,
     mtti_s,
     repair_load,
     spares_needed,
     waiting_share,
 )
-from planner.sizing.throughput import ScaleLaw, gpu_share_of_draw, provisioned_share
+from planner.sizing.goodput import best_interval_s, goodput
+from planner.sizing.throughput import (
+    ScaleLaw,
+    days_to_train,
+    gpu_share_of_draw,
+    provisioned_share,
+)
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "truth.md"
 DAY_S, MINUTE_S, HOUR_S = 86_400.0, 60.0, 3_600.0

@@ -15,7 +15,7 @@ import highspy
 import pytest
 import typer
 
-from planner import __version__, cli, optimizer, removed, shipped
+from planner import __version__, cli, optimizer, process, removed, shipped
 from planner.optimizer.search import Point, Search
 from planner.report import exports
 from planner.schema.plan import Plan
@@ -91,8 +91,8 @@ def test_both_entry_points(tmp_path: Path) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     code = (
-        "import sys\nfrom planner import cli\nsys.argv = ['planner', '--help']\n"
-        "cli._run(cli.app)\nprint(sorted(sys.modules), file=sys.stderr)"
+        "import sys\nfrom planner import cli, process\nsys.argv = ['planner', '--help']\n"
+        "process.run(cli.app)\nprint(sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(re.findall(r"'([a-z0-9_]+)'", done.stderr))
@@ -226,7 +226,7 @@ def test_internal_errors_are_exit_code_1(
     with pytest.raises(ZeroDivisionError):
         run("solve", HALL)
     monkeypatch.setattr(sys, "argv", ["planner", "solve", HALL])
-    assert cli._run(cli.app) == 1
+    assert process.run(cli.app) == 1
     said = capsys.readouterr().err
     assert "internal error: ZeroDivisionError: a slip" in said
     assert "Traceback" not in said

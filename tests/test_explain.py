@@ -193,7 +193,7 @@ def short_of(step: Step) -> Step:
 
 
 def test_screen_and_workbook_say_the_same(small: str, tmp_path: Path) -> None:
-    arguments = tight(small, "--weight", f"{GPUS}=10")
+    arguments = tight(small, "--keep", GPUS)
     found = why(*arguments)
     done = ran("explain", *arguments, "-o", str(tmp_path))
     file = tmp_path / f"{Path(arguments[0]).stem}.explanation.xlsx"
@@ -211,9 +211,8 @@ def test_screen_and_workbook_say_the_same(small: str, tmp_path: Path) -> None:
         for limit in conflict:
             assert limit.in_words in said
             assert any(limit.in_words in text for text in texts)
-    combined = found.combined.steps if found.combined else ()
-    assert found.changes
-    for step in (*found.changes, *combined):
+    assert found.combined is not None
+    for step in (*found.changes, *found.combined.steps):
         assert step.in_words in said
         assert any(step.in_words in text for text in texts)
         if step.value is None:
@@ -224,19 +223,20 @@ def test_screen_and_workbook_say_the_same(small: str, tmp_path: Path) -> None:
 
 
 def test_each_proposal_is_tried_like_a_user_would(small: str) -> None:
-    found = why(*tight(small, "--weight", f"{GPUS}=10"))
-    assert found.changes
-    for step in found.changes:
+    changes = why(*tight(small)).changes
+    assert changes
+    for step in changes:
         assert ends(small, TIGHT, (step,)) == "optimal"
         assert ends(small, TIGHT, (short_of(step),)) == "infeasible"
-    assert found.combined is not None
-    assert ends(small, TIGHT, found.combined.steps) == "optimal"
-    for step in found.combined.steps:
-        others = tuple(short_of(one) if one is step else one for one in found.combined.steps)
+    combined = why(*tight(small, "--keep", GPUS)).combined
+    assert combined is not None
+    assert ends(small, TIGHT, combined.steps) == "optimal"
+    for step in combined.steps:
+        others = tuple(short_of(one) if one is step else one for one in combined.steps)
         assert ends(small, TIGHT, others) == "infeasible"
 
 
-# --keep and --weight.
+# --keep.
 
 
 @pytest.mark.parametrize("kept", [(GPUS, MONEY), (GPUS, POWER), (GPUS, MONEY, POWER)])

@@ -14,13 +14,20 @@ from planner import units
 from planner.case.figures import SUMS
 from planner.case.items import BillItem
 from planner.case.model import Rates
-from planner.figures import FIGURES, STATED
-from planner.inputs import Inputs, value_at
-from planner.levers import levers
-from planner.limits import (
-    BY_NAME,
-    LIMITS,
+from planner.figures import (
+    FIGURES,
+    HEAT_TO_LIQUID,
+    ITEM_UNITS,
+    OBJECTIVES,
+    STATED,
+    capital,
+    objective_label,
+    objective_unit,
 )
+from planner.inputs import Inputs
+from planner.levers import levers
+from planner.limits import BY_NAME, LIMITS
+from planner.paths import value_at
 from planner.schema.operation import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan
 from planner.schema.plan import Plan, Site, Totals
 from planner.units import Dimension
@@ -52,10 +59,25 @@ WITHOUT_LEVER = {
 TRY = "give {} a value in everything_limited() of tests/optimizer/cases.py"
 
 
+def test_labels_units_and_needs_of_figures() -> None:
+    titles = {"gpus": "GPUs in place", "it_power_kw": "IT load, kW", "goodput": "goodput"}
+    assert {name: FIGURES[name].title for name in titles} == titles
+    assert capital("useful work") == "Useful work"
+    assert [*map(objective_label, ("cost", "least_meter"))] == ["capex", "least meter"]
+    assert [*map(objective_unit, ("power", "least_meter"))] == ["kW", ""]
+    assert (OBJECTIVES["power"].counted, OBJECTIVES["cost"].counted) == ("kW of IT load", "capex")
+    assert FIGURES[OBJECTIVES["cost"].figure.name].money and not FIGURES["gpus"].money
+    assert HEAT_TO_LIQUID.asked == ("consumes.it_power",) and HEAT_TO_LIQUID.follows_draw
+    assert not STATED["weight_kg"].follows_draw
+    assert {"rack", "transceiver"} <= STATED["rack_units"].none_of
+    assert STATED["weight_kg"].none_of == {"cable", "software", "service", "transceiver"}
+    assert (ITEM_UNITS["consumes.weight"], ITEM_UNITS["gpu.tdp"]) == ("kg", "kW")
+
+
 def test_each_limit_has_its_place_in_the_file() -> None:
     for limit in LIMITS:
         if limit.path and "*" not in limit.path:
-            value_at(everything(), limit.path)  # a KeyError where the problem has no such place
+            value_at(everything().problem, limit.path)  # KeyError where there is none
 
 
 @cache

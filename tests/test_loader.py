@@ -94,6 +94,10 @@ def test_settings_come_last_and_in_their_order(files: Files) -> None:
     assert load(files(), settings=settings[:2]).overrides == settings[:2]
 
 
+def test_a_setting_that_is_no_unicode(files: Files) -> None:
+    assert "'\\ud800'; remove invisible characters" in error_of(files(), "name=\ud800")
+
+
 def test_settings_make_what_was_not_there(files: Files) -> None:
     settings = ("site.weight_limit=90 t", "site.cooling.air_limit=9 MW", "items.slow_store.max=3")
     problem = load(files(), settings=settings).problem

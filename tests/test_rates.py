@@ -11,7 +11,7 @@ from planner import shipped
 from planner.loader.catalogs import load_catalogs
 from planner.schema.job import DEFAULT_LOST_TIME
 from planner.schema.plan import Plan
-from planner.sizing.goodput import LOST_TIME
+from planner.sizing.availability import LOST_TIME
 from tests.world.catalog import inputs_of
 from tests.world.commands import script
 from tests.world.solved import solved

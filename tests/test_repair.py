@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.optimizer.goodput import Shrunk, Units
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
-from planner.sizing.goodput import Restarts
+from planner.sizing.availability import Restarts
+from planner.sizing.goodput import Shrunk, Units
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
@@ -129,6 +129,13 @@ def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
 
 
 DAY_S = 86_400.0
+
+
+def test_a_job_of_its_fewest_replicas_may_run() -> None:
+    request = asked({"share": 1.0, "time": "24 h", "when_short": "shrink"}, maximize="useful_gpus")
+    request.job["parallelism"] = {"tensor": 8, "pipeline": 1, "min_replicas": 4}
+    request.job["gpus"] = {"max": 32, "whole": "replicas"}
+    assert planned(request).jobs[0].gpus_used == 32
 
 
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])

@@ -24,7 +24,8 @@ from planner.schema.prices import Price
 from planner.schema.problem import Problem
 from planner.size_report import size_report
 from planner.verifier import recheck
-from tests.oracle.operation import best_interval_s, goodput
+from planner.verifier.physics import Times, goodput
+from tests.oracle.operation import best_interval_s
 from tests.world.catalog import figures
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
@@ -252,8 +253,8 @@ def kept(
     every_s: Any, stall_s: float, drain_s: float, back_s: float, gpus: int, rate: float
 ) -> float:
     """Return the useful GPUs of so many."""
-    times = (np.array([each]) for each in (every_s, stall_s, drain_s, back_s))
-    return float(gpus * goodput(*times, 86_400 / (rate * gpus))[0])
+    times = Times(every_s, stall_s, drain_s, back_s, 0.0, 86_400 / (rate * gpus))
+    return float(gpus * goodput(times))
 
 
 class Draw(Protocol):

@@ -209,8 +209,40 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert currency.short(won.convert(450_000)) == "450.00 MKRW"
     assert currency.short(won.convert(0.5)) == "500 KRW"
     assert currency.amount(won.convert(1234.5678)) == "1,234,568 KRW"
+    assert currency.short(1.5e6) == "1.50 MUSD"
+    assert {each(None) for each in (currency.short, currency.bare, currency.amount)} == {
+        "not known"
+    }
     dinar = Currency("KWD", 1.0).convert(1234.5678)
     assert (currency.bare(dinar), currency.bare(dinar, None)) == ("1,235", "1,234.568")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "rate", "worth"),
+    [
+        (0, 4, 0.0, 4.0),
+        (0.5, 2.25, 0.1, 0.5 / 1.1 + 1 / 1.21 + 0.25 / 1.331),
+        (1, 3, 0.07, 1.07**-2 + 1.07**-3),
+        (2, 2, 0.1, 0.0),
+        (3, 1, 0.1, 0.0),
+    ],
+)
+def test_an_annuity_is_paid_in_arrears(start: float, end: float, rate: float, worth: float) -> None:
+    assert currency.discounted_years(start, end, rate) == pytest.approx(worth, rel=1e-14)
+
+
+def test_units_of_money_have_a_code_and_a_rate() -> None:
+    euro = Currency("EUR", 1.1)
+    assert (euro.named("MUSD"), currency.USD.named("MUSD")) == ("MEUR", "MUSD")
+    assert currency.in_usd("MEUR/kWh", {"EUR": euro}) == ("MUSD/kWh", 1.1)
+    assert currency.in_usd("USD", {}) is None and currency.in_usd("GPU", {}) is None
+    assert [*map(currency.code_of, ("5 EUR", "5 USD", "5 GPU", "5 kW"))] == [
+        "EUR",
+        None,
+        None,
+        None,
+    ]
+    assert currency.currency_among((1.0, euro.convert(2.2), None)) == euro
 
 
 def test_arithmetic_keeps_the_currency_of_an_amount() -> None:

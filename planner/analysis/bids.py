@@ -35,7 +35,7 @@ from planner.inputs import Inputs
 from planner.optimizer import optimise
 from planner.plan import assemble
 from planner.quotes.lines import COUNTED, is_total
-from planner.report.words import product as product_name
+from planner.report.formats import product as product_name
 from planner.schema.analysis import Measure
 from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Lack, Mix, Quote
 from planner.schema.catalog import Item

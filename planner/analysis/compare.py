@@ -33,7 +33,7 @@ from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import edition
-from planner.report.words import product, write_in
+from planner.report.formats import product, write_in
 from planner.schema.analysis import (
     Alternative,
     Alternatives,
@@ -51,7 +51,7 @@ from planner.schema.analysis import (
     Way,
 )
 from planner.schema.operation import Loss
-from planner.schema.plan import Line, ObjectiveReport, Plan, Section
+from planner.schema.plan import UNDECIDED, Line, ObjectiveReport, Plan, Section
 from planner.schema.problem import CustomRule, Objective
 from planner.sizing.checkpoint import VENDOR_RULES
 from planner.terminal import Progress, ignore
@@ -61,6 +61,7 @@ from planner.workbook.audit import audit
 Read = tuple[Side, Plan]
 """A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
+DEMAND = "the job's demand"
 _KINDS: dict[str, SideKind] = {
     ".json": "plan",
     ".yaml": "problem",
@@ -315,7 +316,7 @@ def _inputs(plan: Plan) -> Facts:
         "price_books": ("price books", "", ", ".join(made.price_books)),
         "objective": ("objective", "", f"{goal.sense} {goal.name.replace('_', ' ')}"),
     }
-    rule = next((each.label for each in plan.limits if each.name == "rule_write"), "job's demand")
+    rule = next((each.label for each in plan.limits if each.name == "rule_write"), DEMAND)
     found["storage.rule"] = "storage sized by", "", rule.partition(",")[0]
     limits = {each.name: each.limit for each in plan.limits}
     for name, figure in _LIMITS.items():
@@ -337,7 +338,6 @@ def _inputs(plan: Plan) -> Facts:
 
 # Storage by vendors' rules
 
-LATE = "not decided, as it takes too long"
 _RULE, _MODE = "storage.rule", job_path("checkpoint.mode")
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 _MODES = {"async": "asynchronous", "sync": "synchronous"}
@@ -347,7 +347,7 @@ def rule_rows(inputs: Inputs) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
     """Yield name, label and changes of each row, the demand law first; checkpoint modes by it."""
     mode, own = inputs.problem.job.checkpoint.mode, inputs.problem.storage.rule
     demand = Change(_RULE, "demand", "demand")
-    yield "demand", "what the job needs", (demand,)
+    yield "demand", DEMAND, (demand,)
     if isinstance(own, CustomRule):
         yield own.name, f"'{own.name}'", ()
     for rule in VENDOR_RULES.values():
@@ -400,8 +400,10 @@ def _rule_plan(
         return {"own": True, "status": base.status, "reason": base.message, "plan": plan}
     best = Variants(new, options).best(ties=True)
     if best.case is None or best.proof is None or best.run is None:
-        status = "infeasible" if best.impossible else "no_solution"
-        return {"status": status, "reason": best.reason or (NO_PLAN if best.impossible else LATE)}
+        status, reason = "no_solution", UNDECIDED
+        if best.impossible:
+            status, reason = "infeasible", best.reason or NO_PLAN
+        return {"status": status, "reason": reason}
     plan = confirmed(new, best.case, best.proof, options.gap)
     return {"status": plan.status, "plan": plan}
 

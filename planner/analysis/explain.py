@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -62,32 +61,19 @@ ENOUGH, BOUNDED = 1e-4, 1e-3
 LATE = "not computed, as it takes too long"
 
 
-def relaxation(inputs: Inputs, weight: Sequence[str], keep: Sequence[str]) -> dict[str, Any]:
-    """Options of relaxing limits where there is no plan.
-
-    Args:
-        weight: cost of relaxing a limit, each as ``path=number``.
-        keep: paths of limits that must stay.
+def limits_kept(inputs: Inputs, paths: Sequence[str]) -> tuple[str, ...]:
+    """Paths of limits that must stay where there is no plan.
 
     Raises:
-        InputError: a path is no limit, or a weight no number above 0.
+        InputError: a path is no limit.
     """
-    known, weights = sorted({lever.path for lever in levers(inputs)}), list[tuple[str, float]]()
-    for text in weight:
-        path, _, number = (part.strip() for part in text.partition("="))
-        weights.append((path, -1.0))
-        with suppress(ValueError):
-            weights[-1] = path, float(number)
-        if not 0.0 < weights[-1][1] < 1e6:
-            fix = "write PATH=NUMBER, the number above 0: --weight budget.capex=2"
-            raise InputError(Finding("weight", f"'{text[:80]}' is no weight", "--weight", fix=fix))
-    given = [*(("--weight", path) for path, _ in weights), *(("--keep", path) for path in keep)]
-    for option, path in given:
+    known = sorted({lever.path for lever in levers(inputs)})
+    for path in paths:
         if path not in known:
             fix = did_you_mean(path, known) or "limits: " + ", ".join(known)
             message = f"the problem has no limit '{path[:80]}'"
-            raise InputError(Finding("limit", message, option, fix=fix))
-    return {"weights": tuple(weights), "keep": tuple(keep)}
+            raise InputError(Finding("limit", message, "--keep", fix=fix))
+    return tuple(paths)
 
 
 def explain(
@@ -192,7 +178,7 @@ class Prober:
 
 _MINUTE_S, _HOUR_S, _POINT = 60.0, 3600.0, 0.01
 _PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swap")
-"""Times that the job stands still: each second counts, so that none is without worth."""
+"""Downtimes of the job, of which each second counts."""
 
 
 def step_of(lever: Lever) -> float:
@@ -321,7 +307,7 @@ def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
         fix = did_you_mean(name, kinds) or "planner catalog lists every item"
         if name in inputs.by_id:
             message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
-            fix = "ask about a GPU system or a storage item"
+            fix = "name a GPU system or a storage item"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
@@ -337,7 +323,7 @@ def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
     case, run = prober.case, prober.run
     held = next((name for name in asked if run.units.get(name)), None)
     if held is not None:
-        message, fix = f"'{held}' is in the plan", "ask about an item that is not"
+        message, fix = f"'{held}' is in the plan", "name an item that is not"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
     rivals: list[tuple[Forced, Run | None]] = []
     for other in others(prober.inputs, case, run.units):
@@ -473,7 +459,7 @@ def break_even(prober: Prober, name: str) -> BreakEven:
     elif name not in inputs.prices or discount(inputs.item(name), inputs.discounts) >= 1.0:
         reason = "it has no price"
     elif inputs.problem.policy.prefer is not None:
-        reason = "the problem prefers vendors, which goes before money"
+        reason = "preferred vendors come before money"
     if reason:
         return BreakEven(outcome="not_computed", reason=reason)
     low = high = today = inputs.prices[name].list_usd

@@ -1,4 +1,4 @@
-"""A fleet's checkpoints against model size and interval, and the storage that they require.
+"""Traces studied: a problem calibrated by a job; a fleet against model size and interval.
 
 Clusters' traces and a table of jobs give three findings and the demand law: a checkpoint of S bytes
 that drains during a share (the overlap) of the interval I takes a bandwidth of S / (overlap x I).
@@ -9,6 +9,7 @@ watts and in GPUs.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -18,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from planner import api, units
-from planner.errors import Finding, InputError
-from planner.files import regular
+from planner.errors import Finding, InputError, suggest
+from planner.files import contents, regular
 from planner.inputs import Inputs
 from planner.schema.job import Job
 from planner.schema.plan import Plan
@@ -35,7 +36,10 @@ from planner.schema.telemetry import (
     Measured,
     Trend,
 )
+from planner.telemetry import CheckpointColumns, ClusterTrace, ReadOptions, characterize
+from planner.telemetry.jobs import calibration
 from planner.telemetry.tables import Numbers, names_line, read_table
+from planner.terminal import Progress
 
 LIMIT = 0.10
 """Overlap that most builders keep below."""
@@ -48,6 +52,90 @@ _NEAR = math.log(1.5)
 _LEAST_JOBS = 4
 _WIDEST = 2.0
 """Widest range of an exponent that says something."""
+
+
+def run(
+    traces: Sequence[Path],
+    options: ReadOptions,
+    *,
+    jobs: Path | None,
+    inputs: Inputs | None,
+    job: str | None,
+    gpus: int | None,
+    nameplate: str | None,
+    progress: Progress,
+) -> tuple[Characterization, CheckpointColumns]:
+    """The checkpoints and jobs in traces, with a fleet's study or a problem's calibration.
+
+    Args:
+        traces, options: the files, how to read them.
+        jobs: table of jobs, for the study of a fleet.
+        inputs: problem to calibrate; with ``jobs`` its catalogs have the storage.
+        job, gpus, nameplate: of the calibration, as in ``planner.characterize``.
+
+    Raises:
+        InputError: a file or an option is wrong.
+    """
+    for path in traces:
+        _refuse_yaml(path)
+    listed = None if jobs is None else read_jobs(jobs)
+    given = {"--job": job, "--gpus": gpus, "--nameplate": nameplate}
+    if inputs is None and (idle := [option for option, value in given.items() if value]):
+        message = f"{', '.join(idle)}: only to calibrate a problem, and none is given"
+        raise InputError(Finding("option", message, fix="add --problem PROBLEM.yaml"))
+    done: list[str] = []
+
+    def seen(cluster: ClusterTrace) -> None:
+        done.append(cluster.record.name)
+        progress(len(done), max(len(done), len(traces)))
+
+    record, table = characterize(traces, options, seen)
+    if listed is not None:
+        study = study_fleet(record, listed)
+        if inputs is not None:
+            study = add_storage(study, inputs, progress)
+        record = record.model_copy(update={"study": study})
+    elif inputs is not None and record.jobs:
+        count = None if gpus is None else units.whole("--gpus", gpus)
+        texts = filter(None, map(str.strip, (nameplate or "").split(",")))
+        rates = [units.quantity("--nameplate", each, units.BANDWIDTH) for each in texts]
+        chosen = _job_named(record.jobs, job)
+        made = calibration(chosen, inputs.problem, inputs.problem_file, count, *rates[:2])
+        record = record.model_copy(update={"calibration": made})
+    return record, table
+
+
+def _refuse_yaml(path: Path) -> None:
+    """Refuse a problem file, catalog or price book in place of a trace, with its own command."""
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return
+    head = contents(path, most_bytes=100_000_000, what="trace").decode(errors="replace")
+    named = re.search(r"^(catalog|price_book|jobs):", head, re.MULTILINE)
+    kind, command = {
+        "catalog": ("a catalog", "planner catalog --check {}"),
+        "price_book": ("a price book", "planner catalog --check --prices {}"),
+        "jobs": (
+            "a problem file",
+            "planner solve {0}, or to calibrate: planner characterize TRACE --problem {0}",
+        ),
+    }.get(named[1] if named else "", ("a YAML file", "CSV, Excel, JSON or Parquet"))
+    message = f"is {kind}, not a trace"
+    raise InputError(Finding("trace", message, str(path), fix=f"use {command.format(path)}"))
+
+
+def _job_named(jobs: Sequence[JobFound], name: str | None) -> JobFound:
+    """The job of a name, or the one that wrote most."""
+    if name is None:
+        return max(jobs, key=lambda one: one.size_gb.value * one.checkpoints)
+    found = next((job for job in jobs if job.name == name), None)
+    if found is None:
+        names = [job.name for job in jobs]
+        message, fix = f"the trace shows no job '{name}'", suggest(name, names[:99], "its jobs")
+        raise InputError(Finding("option", message, path="--job", fix=fix))
+    return found
+
+
+# A fleet: the table of jobs.
 
 
 @dataclass(frozen=True)

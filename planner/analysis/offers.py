@@ -111,7 +111,7 @@ def options_of(
     """
     usd, day = dict(known or {}), None if date is None else date_of(date)
     if not vendor.strip():
-        raise _wrong("--vendor is empty", "say who quotes")
+        raise _wrong("--vendor is empty", "give the name of the vendor")
     if date is not None and (day is None or day.isoformat() != date):
         raise _wrong(f"'{date}' is no date of --date", "write it as 2026-11-20")
     if currency is not None and not re.fullmatch(r"[A-Z]{3}", currency):
@@ -161,6 +161,8 @@ def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[P
             message = f"{option} {text}: '{text.partition('=')[0]}' is none of the bids' files"
             raise _wrong(message, f"name one of {', '.join(p.name for p in files)}")
         found |= named
+    if for_all and for_all[0] not in found.values():
+        raise _wrong(f"{option} {for_all[0]}: every bid has a value of its own", "leave it out")
     return found
 
 
@@ -303,7 +305,7 @@ def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
     ]
     for one in unknown:
         name = one.description or one.part_number
-        needed = f", which has to tell {', '.join(one.figures)}" if one.figures else ""
+        needed = f", figures needed: {', '.join(one.figures)}" if one.figures else ""
         yield (
             f"a product is in no catalog of the problem: {name} ({one.cell}){needed}; name it "
             "in a mapping (--map), or add the catalog that planner quote import writes"

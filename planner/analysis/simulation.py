@@ -125,10 +125,8 @@ def _job(plan: Plan, options: SimulationOptions) -> JobRun:
         raise _wrong(message, "give a longer interval") from None
     years, count = options.length_s / YEAR_S, options.length_s / failures.mean_s
     if job.compute_s <= 0:
-        message = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
-        raise _wrong(
-            f"{message} the GPUs stand still for each checkpoint", "give a longer interval"
-        )
+        message = f"--interval {job.interval_s:g} s is within the stall time, {job.stall_s:.3g} s"
+        raise _wrong(message, "give a longer interval")
     if years > _MOST_YEARS:
         message = f"--length {years:,.0f} years is longer than {_MOST_YEARS:,} years"
         raise _wrong(message, "add replications instead")

@@ -8,15 +8,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, product
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from planner.analysis.tornado import Field, label, labels
-from planner.analysis.variants import NO_PLAN, Answer, Prepared, Scenario, confirmed, head_of
-from planner.api import Options
-from planner.errors import Finding, InputError, VerificationError, did_you_mean
+from planner.analysis.variants import (
+    NO_PLAN,
+    Answer,
+    Prepared,
+    Scenario,
+    confirmed,
+    head_of,
+    solve_many,
+)
+from planner.api import Options, solve_with
+from planner.errors import Finding, InputError, StoppedError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError, load, scenario_names
@@ -24,6 +33,7 @@ from planner.loader.axes import MOST, Axis, of_table, refuse_overlap, values
 from planner.optimizer.operate import Run
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
+from planner.terminal import Progress, ignore, interrupt_handled
 from planner.verifier import passed
 
 # Scenarios
@@ -39,7 +49,7 @@ class Scenarios(list[Scenario]):
     bases: dict[str, Inputs]
 
 
-def scenarios(
+def read_scenarios(
     inputs: Inputs,
     *,
     vary: Sequence[str] = (),
@@ -59,7 +69,8 @@ def scenarios(
         InputError: an argument cannot be read, or a named scenario is wrong.
     """
     if not vary and table is None and named is None:
-        message, fix = "nothing is varied", "give --vary or --scenarios"
+        message = "nothing is varied"
+        fix = "give --vary site.facility_power=5MW:15MW:1MW, or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
     found, grids = Scenarios(), list[list[Axis]]()
     found.bases = {"": inputs}
@@ -265,21 +276,41 @@ def _cells(plan: Plan, run: Run) -> Row:
 # The table and its record
 
 
-def sweep_table(
+def study(
+    inputs: Inputs, scenarios: Scenarios, options: Options, progress: Progress = ignore
+) -> SweepTable:
+    """Best plans of scenarios as rows of a table, in their order.
+
+    Args:
+        inputs: the problem itself.
+        options: to ``EXACT_GAP`` rows are the plans of `solve`.
+
+    Raises:
+        StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
+    """
+    options, found = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
+    try:
+        found.update(solve_many(scenarios.bases, scenarios, options, rows_of, progress))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        interrupt_handled()
+    base = solve_with(inputs, Options(gap=options.gap, explain=False))
+    record = _table(inputs, scenarios, options, found, base)
+    if record.rows < record.asked:
+        done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
+        raise StoppedError(done, record)
+    return record
+
+
+def _table(
     inputs: Inputs,
     scenarios: Scenarios,
     options: Options,
     found: Mapping[int, Row],
-    base: Plan | None = None,
+    base: Plan,
 ) -> SweepTable:
-    """Table of rows in the order of their scenarios.
-
-    Args:
-        inputs: the problem itself.
-        options: those of the sweep.
-        found: rows by index; not of all scenarios after an interruption.
-        base: the plan of the problem itself.
-    """
+    """Table of rows by index, not of all scenarios after an interruption."""
     places = sorted(found)
     there = [scenarios[place] for place in places]
     used = {name for row in found.values() for name in row if name.startswith(COUNT_PREFIX)}
@@ -306,7 +337,7 @@ def sweep_table(
         "sense": "maximize" if known is None else known.sense,
         "unit": unit,
     }
-    if base is not None and objective == base.objective.name:
+    if objective == base.objective.name:
         exact = options.gap <= EXACT_GAP
         value = base.objective.value if exact else base.objective.best
         head |= {"base": value, "base_bound": base.objective.bound}

@@ -21,8 +21,8 @@ from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import Status
+from planner.sizing.availability import FAILURES_PER_GPU_DAY
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.terminal import Progress, ignore
 
 BY = 0.2
@@ -30,7 +30,7 @@ FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-2
 MESSAGES: dict[Status, str] = {
     "infeasible": NO_PLAN,
     "unbounded": "nothing limits the purchase: give a power, space or cost budget",
-    "no_solution": "the problem as it stands was not solved",
+    "no_solution": "the unchanged problem was not solved",
 }
 _NEAR = 1e-9
 

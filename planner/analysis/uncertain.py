@@ -37,7 +37,6 @@ from planner.paths import job_path
 from planner.schema.analysis import (
     PLANNED,
     CandidatePlan,
-    Index,
     Percentiles,
     RowStatus,
     Uncertain,
@@ -45,7 +44,7 @@ from planner.schema.analysis import (
 )
 from planner.schema.catalog import Confidence
 from planner.schema.plan import Plan, Status
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
+from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.terminal import Progress, ignore
 
 Figures = dict[str, float]
@@ -67,7 +66,6 @@ def study(
     plan: Plan | None = None,
     samples: int = 256,
     seed: int = 1,
-    sobol: bool = False,
     progress: Progress = ignore,
 ) -> Uncertain:
     """Best plans and the regret of purchases where inputs are uncertain.
@@ -79,7 +77,6 @@ def study(
         options: how exactly to solve each scenario.
         plan: the best plan of the problem itself, where it is known.
         samples, seed: number of scenarios, and seed of all draws.
-        sobol: Sobol indices, from further scenarios.
 
     Raises:
         InputError: a distribution cannot be.
@@ -93,10 +90,8 @@ def study(
         options = replace(options, jobs=1)
     planned, count = operation_of(case, plan), len(unsure)
     cube = qmc.LatinHypercube(count, rng=np.random.default_rng(seed)).random(samples)
-    design = index_points(count, samples, seed) if sobol else np.empty((0, count))
-    whole = samples + len(design)
     drawn, scenarios = _draw(unsure, cube)
-    found = answers(inputs, scenarios, options, lambda done, _: progress(done, whole))
+    found = answers(inputs, scenarios, options, progress)
     runs = candidates(planned, [a.operation for a in found if a.operation is not None])
     seen, values = list[Figures](), list[list[float]]()
     for answer in found:
@@ -105,16 +100,10 @@ def study(
             seen.append(outcomes_of(there, answer.operation))
             values.append(values_of(there, runs))
     known: dict[str, Any] = {}
-    if sobol:
-        _, more = _draw(unsure, design)
-        solved = answers(inputs, more, options, lambda done, _: progress(samples + done, whole))
-        objective = [math.nan if each.value is None else each.value for each in solved]
-        made, note = indices(unsure, np.array(objective))
-        known = {"indices": made, "indices_note": note}
     if seen:
         answered = np.array([each["objective"] for each in seen])
         first, gap = planned is not None, options.gap
-        known |= _compared(runs, np.array(values), answered, first, gap, case.maximise)
+        known = _compared(runs, np.array(values), answered, first, gap, case.maximise)
     statuses = Counter(answer.status for answer in found)
     return Uncertain(
         **head_of(inputs, options.gap),
@@ -151,7 +140,7 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     """Note on scenarios without a plan."""
     texts = []
     if not plan.jobs:
-        texts.append(f"The problem as it stands has no plan: {plan.message}.")
+        texts.append(f"The unchanged problem has no plan: {plan.message}.")
     without = sum(answer.status not in PLANNED for answer in found)
     if without:
         texts.append(f"{without:,} of {len(found):,} scenarios have no plan and are left out.")
@@ -302,57 +291,6 @@ def _compared(
         plans.append(one)
     least = min(range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret))
     return {"candidates": tuple(plans), "least_regret": least}
-
-
-# Sobol indices
-
-MOST_WITHOUT = 0.05
-"""Largest share of scenarios without a plan with which indices are computed."""
-STILL = 1e-9
-"""Relative spread of the objective below which there is nothing to explain."""
-
-
-def index_points(inputs: int, samples: int, seed: int) -> Numbers:
-    """Saltelli's design: A, B, then A with each column of B, n points each.
-
-    n is the largest power of two in ``samples``.
-    """
-    from scipy.stats import qmc
-
-    both = qmc.Sobol(2 * inputs, rng=np.random.default_rng(seed))
-    points = both.random_base2(samples.bit_length() - 1)
-    a, b = points[:, :inputs], points[:, inputs:]
-    mixed = [np.where(np.arange(inputs) == place, b, a) for place in range(inputs)]
-    return np.vstack([a, b, *mixed])
-
-
-def indices(unsure: Sequence[Unknown], values: Numbers) -> tuple[tuple[Index, ...], str]:
-    """Sobol indices of each input (`scipy.stats.sobol_indices`), and a note.
-
-    Args:
-        values: the objective at each point of ``index_points``; nan where there is no plan.
-    """
-    from scipy.stats import sobol_indices
-
-    without = np.isnan(values)
-    filled = np.where(without, np.mean(values[~without]) if not without.all() else 0.0, values)
-    of = f"{int(without.sum()):,} of {len(values):,} scenarios of their own have no plan"
-    if without.mean() > MOST_WITHOUT:
-        return (), f"No indices: {of}, more than {MOST_WITHOUT:.0%}. Narrow the distributions."
-    if len(unsure) == 1:
-        return (), "No indices: one input alone varies."
-    if filled.std() <= STILL * max(abs(filled.mean()), STILL):
-        return (), "No indices: the objective is the same in every scenario."
-    n = len(values) // (len(unsure) + 2)
-    a, b, *mixed = filled.reshape(len(unsure) + 2, 1, n)
-    found = sobol_indices(func={"f_A": a, "f_B": b, "f_AB": np.array(mixed)}, n=n)
-    note = f"From {len(values):,} scenarios of their own (Saltelli's design)."
-    note += f" {of}; their objective counts as the mean." if without.any() else ""
-    orders = zip(unsure, np.ravel(found.first_order), np.ravel(found.total_order), strict=True)
-    return tuple(
-        Index(path=each.field.path, label=each.label, first=float(first), total=float(total))
-        for each, first, total in orders
-    ), note
 
 
 # Distributions as text

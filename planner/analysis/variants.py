@@ -23,7 +23,7 @@ from planner.case.ways import ways_in_plan
 from planner.currency import USD
 from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS, objective_unit
-from planner.inputs import Change, Inputs, applied, changed, value_at
+from planner.inputs import Change, Inputs, applied, changed
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.axes import Cell
 from planner.loader.checks import checked
@@ -33,7 +33,7 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
 from planner.optimizer.search import QUESTION_WORK
 from planner.optimizer.sweep import Sweep, SweepAnswer
-from planner.paths import job_path
+from planner.paths import job_path, value_at
 from planner.plan import assemble
 from planner.plan.hall import rack_groups
 from planner.schema.analysis import RowStatus
@@ -242,7 +242,7 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     """
     asked, money = OBJECTIVES[objective], inputs.problem.shown_in
     row = BY_NAME[asked.limit]
-    own, worst, least = value_at(inputs, row.path), worst / asked.per, row.sense == ">="
+    own, worst, least = value_at(inputs.problem, row.path), worst / asked.per, row.sense == ">="
     if row.file_unit in COUNTED_IN:
         value: float = math.ceil(worst - 1e-6) if least else math.floor(worst + 1e-6)
         own = 1 if own is None and least else own

@@ -30,9 +30,9 @@ from planner.plan import assemble, versions
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
+from planner.shipped import __version__
 from planner.verifier import faults, origin_faults, recheck, unit_faults
 from planner.verifier.basis import Findings
-from planner.version import __version__
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"

@@ -33,8 +33,8 @@ from planner.schema.catalog import Item
 from planner.schema.job import Job as StatedJob
 from planner.schema.job import OptimalInterval
 from planner.schema.problem import CustomRule, Problem
+from planner.sizing.availability import remote_share
 from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb
-from planner.sizing.goodput import remote_share
 from planner.units import HOURS_PER_YEAR
 
 __all__ = [

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from planner.sizing import goodput
-from planner.sizing.checkpoint import FanOut, fan_out_terms
-from planner.sizing.goodput import (
+from planner.sizing import checkpoint
+from planner.sizing.availability import (
     longest_swap_per_mtti,
     repair_load,
     spares_needed,
     waiting_odds,
 )
+from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.throughput import ScaleLaw
 
 ROUNDING = 1e-9
@@ -277,7 +277,7 @@ def copy_s(job: Job, way: Way, gpus: float) -> float:
         return 0.0
     assert way.host_copy_gb_per_s is not None
     writing = _writing_gpus(job, way, gpus)
-    return goodput.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
+    return checkpoint.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
 
 
 def local_part_gb(job: Job, way: Way, gpus: float) -> float:
@@ -285,7 +285,7 @@ def local_part_gb(job: Job, way: Way, gpus: float) -> float:
     assert job.levels is not None
     writing = _writing_gpus(job, way, gpus)
     held = min(way.usable_gpus, writing) if job.one_replica_writes else way.usable_gpus
-    return goodput.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
+    return checkpoint.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
 
 
 def local_drain_s(job: Job, way: Way, gpus: float) -> float:

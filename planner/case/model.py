@@ -19,7 +19,7 @@ from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.checkpoint import BandwidthRule
 from planner.sizing.fabric import ComputeDesign, FabricSize
-from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN, days_to_train
+from planner.sizing.throughput import FLOP_PER_PARAMETER_TOKEN, days_to_train
 from planner.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from planner.paths import of_job
 from planner.schema.catalog import Achieved, Item, Precision
 from planner.schema.job import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Job, Parallelism
 from planner.sizing import checkpoint
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.availability import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import ALMOST
 from planner.sizing.throughput import (
     MemoryNeed,

@@ -17,7 +17,6 @@ from planner.commands import portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
-from planner.library import is_portfolio
 from planner.loader import documents, load_with_findings, scenario_names
 from planner.loader.catalogs import (
     FAILURES,
@@ -29,9 +28,10 @@ from planner.loader.catalogs import (
 from planner.loader.prices import OLD_MONTHS, Prices, is_old, load_prices, today
 from planner.paths import job_path
 from planner.removed import COMMANDS
-from planner.report.words import count_noun, money
+from planner.report.formats import count_noun, money
 from planner.schema import Model
 from planner.schema.catalog import Item
+from planner.sources import is_portfolio
 
 _MOST_SHOWN = 20
 

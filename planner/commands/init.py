@@ -82,7 +82,6 @@ QUESTIONS = {
     ),
     "precision": Question("bf16, fp8 or nvfp4", kind=("bf16", "fp8", "nvfp4"), default="fp8"),
     "vendors": Question("vendors that may sell; without it any", "DDN,VAST"),
-    "own": Question("units owned, repeatable", "nvidia_dgx_h100=8"),
 }
 _LIKE_THIS = "for example planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'"
 
@@ -95,7 +94,7 @@ def write_start(texts: Sequence[str], folder: Path, *, force: bool) -> Path:
     """Write a shipped example, or a problem of answers, into a folder; return its path.
 
     Args:
-        texts: the name of an example, or KEY=ANSWER texts; ``own=ITEM=UNITS`` may be repeated.
+        texts: the name of an example, or KEY=ANSWER texts.
 
     Raises:
         InputError: an unknown question or example, an example with answers, or a wrong answer.
@@ -106,14 +105,14 @@ def write_start(texts: Sequence[str], folder: Path, *, force: bool) -> Path:
         if key not in QUESTIONS:
             fix = suggest(key, list(QUESTIONS))
             raise InputError(Finding("usage", f"no question '{key}'", fix=fix))
-        given[key] = f"{given[key]}, {answer}" if key == "own" and key in given else answer
+        given[key] = answer
     if examples and (given or len(examples) > 1):
         fix = "give its name alone, or answers alone, such as power='3 MW'"
         message = f"an example ({examples[0]}) is copied as it is"
         raise InputError(Finding("usage", message, fix=fix))
     if given:
         return write_problem(given, folder, force=force)
-    source = example("".join(examples).removesuffix(".yaml") or "10MW")
+    source = example(examples[0].removesuffix(".yaml") if examples else "10MW")
     target, text = _free(folder / source.name, force), source.read_text("utf-8")
     contents = {target: source.read_bytes()}
     for own in sorted((source.parent / "catalogs").glob("*.yaml")):
@@ -152,11 +151,10 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
         fix = f"use letters and digits, {_LONGEST_NAME} at most"
         raise _wrong("name", f"no file can be named {values['name'][:_LONGEST_NAME]!r}", fix)
     target = _free(folder / f"{stem}.yaml", force)
-    owned = _owned(values.get("own", ""))
-    fields = _fields(values) | {"owned": owned}
+    fields = _fields(values)
     everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
     inputs = from_data(everything, folder=target.parent)
-    offers = _offers(inputs, values.get("vendors", ""), owned)
+    offers = _offers(inputs, values.get("vendors", ""))
     systems = [item for item in offers if item.category == "gpu_system"]
     # The MFU of types without a published rate, from those with one.
     shares, mfu = [share for item in inputs.items for share in _rates(item, inputs)], ""
@@ -187,19 +185,7 @@ def _check(key: str, text: str) -> None:
         raise _wrong(key, f"expected a number from 1 to 10, found {text!r}")
 
 
-def _owned(text: str) -> dict[str, int]:
-    """Units owned by item."""
-    owned: dict[str, int] = {}
-    for each in filter(None, re.split(r"[\s,]+", re.sub(r"\s*=\s*", "=", text))):
-        match = re.fullmatch(r"([\w.-]+)=([0-9]{1,20})", each, re.ASCII)
-        if match is None or not int(match[2]):
-            message = f"{each!r} is no item with a number of units"
-            raise _wrong("own", message, "for example nvidia_dgx_h100=8")
-        owned[match[1]] = owned.get(match[1], 0) + int(match[2])
-    return owned
-
-
-def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item]:
+def _offers(inputs: Inputs, vendors: str) -> list[Item]:
     """GPU systems and storage to consider: for sale, fit for the cooling, wanted.
 
     Of GPU systems NVIDIA's own with a measured rate are usual: other vendors' HGX systems hold the
@@ -219,7 +205,7 @@ def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item
         if not found:
             raise _wrong("vendors", f"nobody is called '{part}'", suggest(part, sellers, "known"))
         named |= found
-    liquid, chosen = inputs.problem.site.cooling.cdu is not None, [*map(inputs.item, owned)]
+    liquid, chosen = inputs.problem.site.cooling.cdu is not None, list[Item]()
     for category in ("gpu_system", "storage"):
         here = [item for item in offers if item.category == category]
         if category == "gpu_system":

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from planner import units
 from planner.errors import Finding, InputError
 from planner.files import write_all
-from planner.library import Settings, as_texts, solve_portfolio
+from planner.library import solve_portfolio
 from planner.results import Printed, Target, Writer, created_today
+from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
-    from planner.report.words import count_noun
+    from planner.report.formats import count_noun
 
     found = load(problem, tuple(settings), scenario)
     jobs = count_noun(len(found.portfolio.jobs), "job")

@@ -15,7 +15,6 @@ from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.inputs import Inputs
-from planner.library import load
 from planner.limits import SUPPLIES
 from planner.loader.catalogs import load_catalogs
 from planner.loader.documents import dump
@@ -30,8 +29,8 @@ from planner.quotes.products import (
 )
 from planner.report.blocks import Facts, Text
 from planner.report.exports import stem_of
+from planner.report.formats import clean, duration, join_words, significant, years
 from planner.report.plan import limit_text
-from planner.report.words import clean, duration, join_words, significant, years
 from planner.results import created_today
 from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap
@@ -39,6 +38,7 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
+from planner.sources import load
 from planner.terminal import Progress, ignore
 from planner.workbook import write_request
 

@@ -27,7 +27,7 @@ from planner.loader import read_document
 from planner.loader.documents import dump
 from planner.optimizer.search import Effort
 from planner.schema.job import DEFAULT_FAILURES
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.availability import FAILURES_PER_GPU_DAY
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -19,7 +19,6 @@ from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
-from planner.library import is_portfolio
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.checks import checked
@@ -32,11 +31,12 @@ from planner.portfolio.inputs import load as load_portfolio
 from planner.portfolio.plan import solve as solve_portfolio
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
-from planner.report import edition, words
+from planner.report import edition, formats
 from planner.report.edition import in_currency
 from planner.report.plan import reached, status, used_share
 from planner.results import created_today
 from planner.schema.plan import DEFAULT_GAP, Plan
+from planner.sources import is_portfolio
 from planner.verifier import verify
 from planner.workbook import write
 
@@ -158,7 +158,7 @@ class SingleExplorer(Explorer):
         each = line.nameplate_write_gb_per_s * plan.site.delivered_fraction_write / line.quantity
         figure = OBJECTIVES[plan.objective.name].figure
         return {
-            "title": f"Best {figure.label} by number of {words.product(line)}",
+            "title": f"Best {figure.label} by number of {formats.product(line)}",
             "x": "delivered write bandwidth, GB/s",
             "y": plan.objective.unit,
             "points": [{"x": count * each, "y": y, "n": count} for count, y in points],
@@ -182,7 +182,7 @@ def _choices(inputs: Inputs) -> Iterator[Choice]:
     yield Choice("consider.gpu_systems", "GPU systems", systems)
     offered = {each.family for each in case.flash}
     families = [
-        (each.id, words.with_vendor(each.vendor, each.name))
+        (each.id, formats.with_vendor(each.vendor, each.name))
         for each in inputs.families
         if each.id in offered
     ]
@@ -233,7 +233,7 @@ def _page(
     **more: Any,
 ) -> dict[str, Any]:
     """The data of the page: tiles beside those of the problem as it is, limit bars, costs."""
-    whole, amounts = sum(sections.values()) or 1.0, words.result_scale(sections.values(), "USD")
+    whole, amounts = sum(sections.values()) or 1.0, formats.result_scale(sections.values(), "USD")
     rows = [{"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
             for name, usd in sections.items()]  # fmt: skip
     keys = ("label", "share", "text", "binding")
@@ -247,10 +247,10 @@ def _page(
 
 def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dict[str, Any]:
     """A figure with its difference to the problem as it is."""
-    text, change = words.tile_text(value, unit), value - before
-    if text == words.tile_text(before, unit):
+    text, change = formats.tile_text(value, unit), value - before
+    if text == formats.tile_text(before, unit):
         return {"label": label, "text": text, "change": "", "better": 0}
-    size = words.tile_text(abs(change), unit).replace(" %", " points")
+    size = formats.tile_text(abs(change), unit).replace(" %", " points")
     better = (sense * change > 0) - (sense * change < 0)
     signed = f"{'+' if change > 0 else '−'}{size}"
     return {"label": label, "text": text, "change": signed, "better": better}
@@ -260,7 +260,7 @@ def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
     cut = plan.status in ("feasible", "no_solution") or "search" in plan.verdict
     head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
-        return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}
+        return head | {"message": plan.message or formats.STATUS_WORDS[plan.status]}
     return _page(
         head,
         _single_figures(plan),
@@ -289,7 +289,7 @@ def _single_figures(plan: Plan) -> Figures:
 
 
 def _portfolio_page(plan: PortfolioPlan, before: PortfolioPlan) -> dict[str, Any]:
-    gap = "no bound" if plan.gap is None else f"gap {words.gap(plan.gap)}"
+    gap = "no bound" if plan.gap is None else f"gap {formats.gap(plan.gap)}"
     late = plan.status == "limit"
     head = {"status": plan.status, "proving": late, "proof": f"{plan.status}, {gap}"}
     if not plan.runs:

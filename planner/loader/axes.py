@@ -12,7 +12,6 @@ import math
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -41,6 +40,8 @@ FACTOR = "x"
 
 
 # The type of a place.
+
+_PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
 
 
 class Slot(NamedTuple):
@@ -79,13 +80,14 @@ class Slot(NamedTuple):
         Raises:
             InputError: it is refused; findings name no place.
         """
-        raw = documents.scalar(text, "")
+        if self.numeric and _PERCENT_CHANGE.match(text):
+            fix = "write x0.8 for 20 % less"
+            raise InputError(Finding("vary", f"'{text[:40]}' is no value", fix=fix))
+        data = Document("", {"value": documents.scalar(text, "")})
         try:
-            found: Any = self.model.model_validate({"value": raw}, context={"rates": rates})
+            found: Any = self.model.model_validate(data.data, context={"rates": rates})
         except ValidationError as error:
-            raise InputError(
-                documents.findings(error, Document("", {"value": raw}), self.model)
-            ) from None
+            raise InputError(documents.findings(error, data, self.model)) from None
         return found.value
 
     def text_of(self, number: Decimal) -> str:
@@ -112,8 +114,7 @@ def _slot_for(annotation: Any) -> Slot:
     marks = [mark for _, found in kinds for mark in found if isinstance(mark, Unit)]
     inside: tuple[Any, Any] | None = None
     for kind, _ in kinds:
-        parts = get_args(kind)
-        if get_origin(kind) in (dict, Mapping, tuple):
+        if (parts := get_args(kind)) and get_origin(kind) in (dict, Mapping, tuple):
             inside = (int, parts[0]) if get_origin(kind) is tuple else (parts[0], parts[1])
     return Slot(
         create_model("Value", __base__=Model, value=(annotation, ...)),
@@ -148,11 +149,6 @@ def _plain(number: Decimal) -> str:
     return format(number.normalize(), "f") if number else "0"
 
 
-def _rounded(number: Decimal | float) -> Decimal:
-    """A number to the digits of a float."""
-    return Decimal(f"{number:.15g}")
-
-
 def short(value: Any, most: int = 80) -> str:
     """A value that is no number as one short text, as a file would have it."""
     if isinstance(value, BaseModel):
@@ -177,6 +173,17 @@ class Place(NamedTuple):
     parent: str = ""
     made: tuple[type[BaseModel], str] | None = None
 
+    def scaled(self, share: Decimal) -> str:
+        """The text of a share of the number here.
+
+        Raises:
+            InputError: here is no number.
+        """
+        number = number_of(self.value)
+        if number is None:
+            raise InputError(Finding("vary", f"there is no number here to take x{share} of"))
+        return self.slot.text_of(Decimal(f"{Decimal(repr(number)) * share:.15g}"))
+
     def change(self, value: Any, text: str) -> Change:
         """The change that puts a validated value here."""
         if self.made is None:
@@ -195,8 +202,7 @@ def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     steps = [step.strip() for step in path.strip().split(".")]
     if not all(steps):
         raise NoPlaceError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
-    several = ALL in steps
-    found, rest = _roots(inputs, steps)
+    several, (found, rest) = ALL in steps, _roots(inputs, steps)
     for step in rest:
         found = [below for place in found for below in _below(inputs, place, step, several)]
     found = [place for place in found if not several or place.value is not None]
@@ -215,15 +221,14 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     if root not in (CATALOG, PRICES):
         return [Place("", _slot_for(Problem), inputs.problem)], steps
     known: Mapping[str, Any] = inputs.prices
-    kind, example = "price", "list"
     if root == CATALOG:
         known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
-        kind, example = "item", "consumes.it_power"
     if name not in (ALL, *known):
-        raise NoPlaceError(f"no {kind} '{name[:60]}' in the files in use", suggest(name, [*known]))
+        fix = suggest(name, list(known))
+        raise NoPlaceError(f"the files in use have no '{root}.{name[:60]}'", fix)
     if len(steps) < 3:
-        message = f"'{root}.{name}' is no single value"
-        raise NoPlaceError(message, f"such as {root}.{name}.{example}")
+        fix = f"such as {root}.{name}.{'list' if root == PRICES else 'consumes.it_power'}"
+        raise NoPlaceError(f"'{root}.{name}' is no single value", fix)
     kinds: dict[str, Any] = {each: type(part) for each, part in known.items()}
     having = [each for each, part in kinds.items() if field_of(part, steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
@@ -304,7 +309,6 @@ _NUMBER = re.compile(
     r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z",
     re.ASCII,
 )
-_PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
 
 
 def factor(text: str) -> Decimal | None:
@@ -340,7 +344,7 @@ class Variable:
         """A number in the canonical unit, or a factor, as ``read`` takes it."""
         if not math.isfinite(number):
             return str(number)
-        exact = _rounded(number)
+        exact = Decimal(f"{number:.15g}")
         return f"x{exact:f}" if factors else self.first.slot.text_of(exact)
 
     def read(self, text: str, file: str | None = None, line: int | None = None) -> Reading:
@@ -351,15 +355,15 @@ class Variable:
         """
         share = factor(text) if self.first.slot.numeric else None
         try:
-            read = [self._read_at(place, text, share) for place in self.places]
+            own = [text if share is None else place.scaled(share) for place in self.places]
+            known = list(zip(self.places, own, strict=True))
+            values = [place.slot.read(each, self.rates) for place, each in known]
         except InputError as error:
-            faults = (replace(f, file=file, line=line, path=self.path) for f in error.findings)
-            raise InputError([*faults]) from None
-        changes = (
-            place.change(value, own) for place, (own, value) in zip(self.places, read, strict=True)
-        )
-        shown = text if self.several else read[0][0]
-        return Reading(shown, tuple(changes), None if share is None else float(share), read[0][1])
+            raise error.placed(file=file, line=line, path=self.path) from None
+        new = zip(known, values, strict=True)
+        changes = tuple(place.change(value, each) for (place, each), value in new)
+        shown = text if self.several or share is None else changes[0].text
+        return Reading(shown, changes, None if share is None else float(share), values[0])
 
     def takes(self, text: str) -> bool:
         """True if a text is a value here."""
@@ -369,39 +373,20 @@ class Variable:
             return False
         return True
 
-    def _read_at(self, place: Place, text: str, share: Decimal | None) -> tuple[str, object]:
-        """A text as a file has it at a place, and its value there."""
-        if share is None:
-            if place.slot.numeric and _PERCENT_CHANGE.match(text):
-                fix = "write x0.8 for 20 % less"
-                raise InputError(Finding("vary", f"'{text[:40]}' is no value", fix=fix))
-            return text, place.slot.read(text, self.rates)
-        number = number_of(place.value)
-        if number is None:
-            raise InputError(Finding("vary", f"there is no number here to take {text[:40]} of"))
-        own = place.slot.text_of(_rounded(Decimal(repr(number)) * share))
-        try:
-            return own, place.slot.read(own, self.rates)
-        except InputError as error:
-            gives = f"{text} gives {own}: "
-            faults = [replace(each, message=gives + each.message) for each in error.findings]
-            raise InputError(faults) from None
-
     def column(self, readings: Sequence[Reading | None]) -> tuple[str, tuple[Cell, ...]]:
         """The unit and cells of a column; None among the readings is the present value.
 
         Numbers where all values are numbers, factors where all are factors, else texts.
         """
         given, slot = [each for each in readings if each is not None], self.first.slot
+        factors = [1.0 if each is None else each.factor for each in readings]
+        if self.several and None not in factors:
+            return FACTOR, tuple(factors)
         values = [self.first.value if each is None else each.value for each in readings]
-        numeric = slot.numeric and all(
+        numbers = slot.numeric and all(
             each.value is None or number_of(each.value) is not None for each in given
         )
-        if self.several and any(each.factor is not None for each in given):
-            if all(each.factor is not None for each in given):
-                return FACTOR, tuple(1.0 if each is None else each.factor for each in readings)
-            numeric = False
-        if numeric:
+        if numbers and not (self.several and any(each.factor is not None for each in given)):
             return slot.column_unit, tuple(map(number_of, values))
         texts = (short(self.first.value) if each is None else each.text for each in readings)
         known = zip(values, texts, strict=True)
@@ -412,7 +397,7 @@ class Variable:
 
 MOST = 100_000
 """Scenarios of a sweep."""
-_FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
+_FORMS = "write LOW:HIGH:STEP, LOW:HIGH:log:COUNT or a,b,c"
 _ROUNDING = Decimal("1e-9")
 """Distance from the end of a range, as a share of a step, within which the last step ends there."""
 
@@ -445,31 +430,28 @@ def _split(text: str, mark: str) -> list[str]:
 
 def _range(parts: list[str], spec: str, variable: Variable) -> tuple[str, ...]:
     """Values of a range, ends included, in the unit of its ends."""
-    counted = len(parts) == 4 and parts[2] in {"lin", "log"}
+    counted = len(parts) == 4 and parts[2] == "log"
     if not counted and len(parts) != 3:
         raise FixableError(f"'{spec}' is neither a range nor a list", _FORMS)
     (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, variable)
-    if counted:
-        size = int(parts[3]) if re.fullmatch("[0-9]{1,9}", parts[3]) else 0
-        fits = low != high and (parts[2] == "lin" or (low > 0 and high > 0))
-    else:
-        fits = step[0] > 0
-        size = int(abs(high - low) / step[0] + _ROUNDING) + 1 if fits else 0
-    if not fits or size < 2:
+    size = 0
+    if counted and re.fullmatch("[0-9]{1,9}", parts[3]) and low != high and min(low, high) > 0:
+        size = int(parts[3])
+    elif not counted and step[0] > 0:
+        size = int(abs(high - low) / step[0] + _ROUNDING) + 1
+    if size < 2:
         fix = (
-            f"{_FORMS}; STEP above 0 and at most the difference, COUNT from 2, of log ends above 0"
+            f"{_FORMS}; STEP above 0 and at most the difference, COUNT from 2, ends of log above 0"
         )
         raise FixableError(f"'{spec}' has no two values", fix)
     if size > MOST:
         raise FixableError(f"'{spec}' has more than {MOST:,} values", "take larger steps")
-    if not counted:
-        numbers = [low + index * step[0] * (1 if high > low else -1) for index in range(size)]
-    elif parts[2] == "lin":
-        numbers = [_rounded(low + (high - low) * index / (size - 1)) for index in range(size)]
-    else:
+    if counted:
         ratio = math.log(high) - math.log(low)
         inner = (float(low) * math.exp(ratio * index / (size - 1)) for index in range(1, size - 1))
         numbers = [low, *(Decimal(f"{number:.12g}") for number in inner), high]
+    else:
+        numbers = [low + index * step[0] * (1 if high > low else -1) for index in range(size)]
     return tuple(f"{prefix}{_plain(number)} {unit}".rstrip() for number in numbers)
 
 
@@ -558,7 +540,6 @@ def refuse_overlap(variables: Iterable[Variable]) -> None:
 
 # Tables of scenarios: several paths change together.
 
-NAME = "name"
 _MOST_BYTES = 20_000_000
 
 
@@ -572,7 +553,7 @@ def of_table(inputs: Inputs, path: Path) -> Axis:
         InputError: the file cannot be read, a path leads nowhere, or a row is refused.
     """
     file, ((_, header), *lines) = shorten_path(path), _rows(path)
-    named = int(header[:1] == (NAME,))
+    named = int(header[:1] == ("name",))
     paths = header[named:]
     if not paths or not lines:
         message = f"the table has no {'scenarios' if paths else 'paths'}"

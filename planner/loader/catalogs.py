@@ -311,6 +311,8 @@ def _components(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     if item.components and stated:
         fix = f"leave out {', '.join(stated)}"
         yield "a bundle consumes the sum of its components", fix, "consumes"
+    if item.components and item.category == "component":
+        yield "a component has no components of its own", "list them in the bundle", "components"
     yield from _listed_twice([part.id for part in item.components], "components")
     for part in item.components:
         yield from shelf.part(part.id, "component", "components")

@@ -36,8 +36,8 @@ from planner.schema import CANONICAL
 from planner.schema.catalog import PortGroup, Switch
 from planner.schema.job import Job, LocalLevel
 from planner.schema.problem import OutOfBand, Problem
+from planner.sizing.availability import remote_share
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import remote_share
 from planner.units import rate_wanted
 
 Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]

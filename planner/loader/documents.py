@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -40,6 +40,7 @@ _BEGINS = {
     "problem file": "planner init writes one",
     "catalog": "begin with catalog: NAME, sources: and items:",
     "price book": "begin with price_book: NAME, sources: and prices:",
+    "mapping": "planner quote import writes one, FILE.map.yaml",
     "file of overrides": "write for example site.facility_power: 12 MW",
 }
 """Kinds of files, and the fix of one that is no mapping."""
@@ -90,14 +91,15 @@ def parse(text: str, file: str) -> Document:
     Raises:
         InputError: it is no YAML, or more than a planner file needs.
     """
-    document = Document(file, None, digest=hashlib.sha256(text.encode()).hexdigest())
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    document = Document(file, None, digest=digest)
     if deep := _NESTED_IN_A_LINE.search(text):
         raise InputError(_too_deep(file, text.count("\n", 0, deep.start()) + 1))
     try:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, UnicodeEncodeError):
         found = yaml.reader.Reader.NON_PRINTABLE.search(text)
         line = text.count("\n", 0, found.start()) + 1 if found else None
         sign = f"the control character {found[0]!r}" if found else "a control character"
@@ -112,7 +114,7 @@ def scalar(text: str, origin: str) -> Any:
     try:
         return parse(text, origin).data
     except InputError as error:
-        raise InputError([replace(finding, line=None) for finding in error.findings]) from None
+        raise error.placed(line=None) from None
 
 
 class _Dumper(yaml.SafeDumper):
@@ -150,7 +152,17 @@ def _dumped(data: Any, **form: Any) -> str:
 
 _SYNTAX = (
     ("tab character", "a tab is used for indentation", "use spaces"),
-    ("cannot start any token", "a tab, or a sign with a meaning of its own", "put text in quotes"),
+    ("cannot start any token", "a tab, or a sign with a meaning in YAML", "put text in quotes"),
+    (
+        "sequence entries are not allowed",
+        "an entry of a list is where none may be",
+        "give it its own line",
+    ),
+    (
+        "keys are not allowed",
+        "a key is where none may be",
+        "put text that begins with '?' in quotes",
+    ),
     (
         "mapping values are not allowed",
         "a key is where none may be",
@@ -299,9 +311,9 @@ def find(
     if name in known or (is_path and os.path.exists(file)):  # noqa: PTH110  (False of odd names)
         return known.get(name, file)
     if is_path:
-        folder = shorten_path(document.folder)
-        folder = "this folder" if folder == "." else folder
-        fix: str | None = nearest_file(file) or f"the path counts from {folder}"
+        folder = "this folder" if document.folder == Path() else shorten_path(document.folder)
+        counts = f"the path counts from {folder}"
+        fix = nearest_file(file) or ("check the path" if Path(name).is_absolute() else counts)
     else:
         fix = suggest(name, list(known), "name a .yaml file, or a shipped one")
     message = f"no such {what}: '{clip(name, 120)}'"
@@ -356,16 +368,22 @@ def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
 
 # Faults that pydantic finds, with file, line, cause and fix.
 
-_MAPPING = "expected a mapping of keys to values"
-_TYPES = {
-    "string_type": "expected text",
-    "int_type": "expected a whole number",
-    "float_type": "expected a number",
-    "bool_type": "expected true or false",
-    "tuple_type": "expected a list",
-    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _MAPPING),
+_MAPPING = "expected a mapping of keys to values, found {found}"
+_FAULTS: dict[str, tuple[str, str, str | None]] = {
+    "string_type": ("type", "expected text, found {found}", "write one text, or leave it out"),
+    "int_type": ("type", "expected a whole number, found {found}", "write for example 8"),
+    "bool_type": ("type", "expected true or false, found {found}", "write it without quotes"),
+    "tuple_type": ("type", "expected a list, found {found}", "write [a, b], or '- a' in each line"),
+    "dict_type": ("type", _MAPPING, "write 'key: value' in each line"),
+    **dict.fromkeys(("model_type", "model_attributes_type"), ("type", _MAPPING, None)),
+    "string_too_short": ("type", "the text is empty", "give a text, or leave the key out"),
+    "string_too_long": ("type", "the text has over {max_length:,} letters", "shorten it"),
+    "too_short": ("type", "the list is empty", "give one entry"),
+    "too_long": ("type", "the list has over {max_length:,} entries", "give fewer"),
+    "greater_than_equal": ("range", "{value} is out of range: expected at least {ge:,}", None),
+    "less_than_equal": ("range", "{value} is out of range: expected at most {le:,}", None),
 }
-_BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
+"""Code, cause and fix by the type of pydantic's error."""
 _PATTERNS = {
     r"^[a-z][a-z0-9_]{0,63}$": "an id is lower-case letters, digits and _, a letter first",
     r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
@@ -410,7 +428,7 @@ def _rank(detail: Any) -> int:
     kind, value = detail["type"], detail.get("input")
     if kind == "literal_error":
         return 3 if isinstance(value, str) and value.lstrip("+-. ")[:1].isalpha() else 0
-    if kind in _TYPES or (kind == "quantity" and isinstance(value, (dict, tuple))):
+    if kind.endswith("_type") or (kind == "quantity" and isinstance(value, (dict, tuple))):
         return 0
     return 1 if kind in {"missing", "extra_forbidden"} else 2
 
@@ -440,20 +458,17 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         options = [part.strip("' ") for part in expected.replace(" or ", ", ").split(",")]
         text = str(context.get("tag", value))
         return "choice", f"'{text[:40]}' is not known here", suggest(text, options)
-    if kind in _TYPES:
-        keys = kind.startswith("model") and f"its keys: {', '.join(sorted(_fields(model, path)))}"
-        quoted = f"put it in quotes: '{value}'"
-        fix = quoted if kind == "string_type" and isinstance(value, (int, float)) else keys or None
-        return "type", f"{_TYPES[kind]}, found {_quote(value)}", fix
-    if kind in _BOUNDS:
-        words, key = _BOUNDS[kind]
-        message = f"{clip(str(value), 40)} is out of range"
-        return "range", f"{message}: expected {words} {context[key]:,}", None
+    if kind in _FAULTS:
+        code, message, fix = _FAULTS[kind]
+        if kind.startswith("model"):
+            fix = f"its keys: {', '.join(sorted(_fields(model, path)))}"
+        elif kind == "string_type" and isinstance(value, (int, float)):
+            fix = f"put it in quotes: '{value}'"
+        texts = {"found": _quote(value), "value": clip(str(value), 40), **context}
+        return code, message.format(**texts), fix
     if kind == "string_pattern_mismatch":
         fix = _PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
         return "text", f"{_quote(value)} is not well formed", fix
-    if kind == "too_short":
-        return "type", "the list is empty", "give one entry"
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import calendar
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,10 @@ _SINGLE = {"lead_time": "lead time", "pack": "pack", "min_order": "minimum order
 Items = Mapping[str, Item]
 
 
+CitedRates = dict[str, tuple[Rate, dict[str, Source]]]
+"""Rates of the parts of prices by name, with the sources that they may cite."""
+
+
 class Entry(NamedTuple):
     """The price of an item in a book, with the sources that it may cite."""
 
@@ -49,8 +54,7 @@ class Prices:
     """The prices of all books in use; later books override earlier ones."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
-    rates: dict[str, Rate] = field(default_factory=dict)
-    rate_sources: dict[str, dict[str, Source]] = field(default_factory=dict)
+    rates: CitedRates = field(default_factory=dict)
     discounts: list[Discount] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
@@ -77,34 +81,31 @@ def load_prices(files: list[Path], items: Items, rates: Rates = NO_RATES) -> Pri
     Raises:
         InputError: a book is wrong, or a price cannot be built.
     """
-    result, layers = Prices(), dict[str, list[Entry]]()
+    result, layers = Prices(), defaultdict[str, list[Entry]](list)
     for path in dict.fromkeys(files):
         document = read(path, "price book")
         book = validated(PriceBook, document, rates)
+        _check_sources(document, book)
         result.digests.append(document.digest)
         result.names.append(book.price_book)
         result.discounts += book.discounts
-        result.rates |= book.rates
-        result.rate_sources |= {name: dict(book.sources) for name in book.rates}
-        _check_sources(document, book)
+        sources = dict(book.sources)
+        result.rates |= {name: (rate, sources) for name, rate in book.rates.items()}
         for name, price in book.prices.items():
-            ranged = price if price.parts else with_range(price, book.ranges)
-            place = document.place(("prices", name))
-            entry = Entry(ranged, book.price_book, dict(book.sources), place)
-            layers.setdefault(name, []).append(entry)
+            ranged, place = with_range(price, book.ranges), document.place(("prices", name))
+            layers[name].append(Entry(ranged, book.price_book, sources, place))
     wrong: list[Finding] = []
     for name, (*below, top) in layers.items():
         try:
-            if (last := _built(top, name, items, result)) is None:
-                continue
-            lower = list[Entry]()
-            for entry in below:  # of an overridden price only terms are kept
-                with suppress(InputError):
-                    entry = _built(entry, name, items, result) or entry
-                lower.append(entry)
-            result.entries[name] = reduce(_over, [*lower, last])
+            built = _built(top, name, items, result.rates)
         except InputError as error:
             wrong += error.findings
+            continue
+        if built is not None:
+            for at, entry in enumerate(below):  # of an overridden price only terms are kept
+                with suppress(InputError):
+                    below[at] = _built(entry, name, items, result.rates) or entry
+            result.entries[name] = reduce(_over, [*below, built])
     if wrong:
         raise InputError(wrong)
     return result
@@ -127,29 +128,27 @@ def _check_sources(document: Document, book: PriceBook) -> None:
 # Prices of parts.
 
 
-def _built(entry: Entry, name: str, items: Items, known: Prices) -> Entry | None:
+def _built(entry: Entry, name: str, items: Items, known: CitedRates) -> Entry | None:
     """An entry with the sum of its parts; None where its item is unknown.
 
     Raises:
         InputError: a rate is unknown, or the catalog lacks the quantity that it is paid for.
     """
-    used = [part.rate for part in entry.price.parts]
-    place = (*entry.place, f"prices.{name}.parts")
-    if not used:
-        return entry
+    place, used = (*entry.place, f"prices.{name}.parts"), [p.rate for p in entry.price.parts]
     for rate in used:
-        if rate not in known.rates:
-            fix = did_you_mean(rate, list(known.rates)) or "list it under rates"
+        if rate not in known:
+            fix = did_you_mean(rate, list(known)) or "list it under rates"
             raise InputError(Finding("rate", f"no rate '{rate}'", *place, fix))
-    if name not in items:
-        return None
+    if not used or name not in items:
+        return None if used else entry
+    rates = {rate: known[rate][0] for rate in used}
     try:
-        whole = _build_price(entry.price, items[name], items, known.rates)
+        whole = _build_price(entry.price, items[name], items, rates)
     except ValueError as error:
         fix = "state it in the catalog, or give list, date, source and confidence"
         raise InputError(Finding("rate", f"'{name}': {error}", *place, fix)) from None
-    main = next(rate for rate in used if known.rates[rate].source == whole.source)
-    return entry._replace(price=whole, sources={**entry.sources, **known.rate_sources[main]})
+    main = next(rate for rate in used if rates[rate].source == whole.source)
+    return entry._replace(price=whole, sources={**entry.sources, **known[main][1]})
 
 
 def _build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rate]) -> Price:
@@ -210,7 +209,7 @@ def raw_tb(item: Item, items: Items, flash: MediaType | None = None) -> float:
 def with_range(price: Price, ranges: Mapping[Confidence, float]) -> Price:
     """A price with a low and a high: its own, or by the range of its confidence."""
     share = ranges.get(price.confidence)
-    if share is None:
+    if share is None or price.parts:
         return price
     amounts = {"": price.list_usd, "per_year_": price.per_year_usd}
     new = {
@@ -248,11 +247,9 @@ def _over(below: Entry, entry: Entry) -> Entry:
     return entry._replace(price=price.model_copy(update=values), sources=sources)
 
 
-def _cite(sources: dict[str, Source], name: str, below: Entry) -> str | None:
+def _cite(sources: dict[str, Source], name: str, below: Entry) -> str:
     """The name of a source of the book below, which is added to the sources."""
-    source = below.sources.get(name)
-    if source is None:
-        return None
+    source = below.sources[name]
     while sources.get(name, source) != source:
         name = f"{name}_below"
     sources[name] = source

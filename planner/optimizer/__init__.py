@@ -19,6 +19,7 @@ from planner.case.figures import max_units, units_without_limit
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer.bill import Numbers
+from planner.optimizer.boxes import Space
 from planner.optimizer.objective import (
     LOGARITHMIC,
     TIE_TOLERANCE,
@@ -31,7 +32,6 @@ from planner.optimizer.objective import (
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.search import Answer, Effort, Goal, Hold, Point, Search, case_goal
-from planner.optimizer.space import Space
 from planner.optimizer.work import list_modes
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case, System, Way
 from planner.case.items import Storage
-from planner.case.job import ROUNDING, Job, Mode
+from planner.case.job import ROUNDING, Mode
 from planner.case.model import NEEDS_GOODPUT, Split
 from planner.limits import BY_NAME
 from planner.optimizer.bill import TOLERANCE as SLACK
@@ -30,11 +30,10 @@ from planner.optimizer.bill import (
     sum_storage,
     unmet_needs,
 )
-from planner.optimizer.goodput import Shrunk
 from planner.optimizer.useful_work import PRICES, BestUse
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.checkpoint import write_volume_tb_per_day
-from planner.sizing.goodput import Levels
+from planner.sizing.goodput import Shrunk, goodput_loss
 
 AROUND = 16
 """Numbers of GPUs that are tried together where several types share them."""
@@ -333,7 +332,7 @@ def _divisions(work: Work, team: int, most: Sequence[int], gpus: int) -> list[tu
     return [tuple(int(n) for n in used[place]) for place in order[ahead].tolist()]
 
 
-# Figures of a run in the records of the sizing model.
+# Figures of a run beside its record.
 
 
 def elastic_averages(case: Case, run: Run) -> Shrunk | None:
@@ -346,24 +345,15 @@ def elastic_averages(case: Case, run: Run) -> Shrunk | None:
     return single.work.shrunk(single.use)
 
 
-def checkpoint_times(job: Job, run: Run) -> Levels:
-    """The times of a run's checkpoints and restarts."""
-    levels, repair = job.levels if run.mode == "local" else None, job.repair
-    return Levels(
-        interval_s=run.interval_s,
-        stall_s=run.stall_s,
-        drain_s=run.drain_s,
-        restart_s=job.restart_s,
-        restore_s=run.restore_s,
-        mtti_s=run.mtti_s,
-        every=run.every,
-        local_drain_s=run.local_drain_s,
-        local_restart_s=0.0 if levels is None else levels.local_restart_s,
-        remote_share=1.0 if levels is None else levels.remote_share,
-        drain_slowdown=job.drain_slowdown,
-        hardware_share=0.0 if repair is None else repair.hardware_share,
-        swap_s=0.0 if repair is None else repair.swap_s,
-    )
+def run_losses(case: Case, run: Run) -> dict[str, float]:
+    """Shares of time that a run loses, by cause; see `goodput_loss`."""
+    single = _Single.build(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
+    assert single is not None
+    work, use, mtti = single.work, single.use, np.array([run.mtti_s])
+    gpus, flow = use.gpus.astype(float), work.flow(use)
+    times = work.times(use.team, gpus, flow, use.stores.worn_s, use.every)
+    swaps, interval = work.kept_by_swaps(mtti), np.array([run.interval_s])
+    return goodput_loss(times, interval, mtti, swaps=swaps, waiting=run.waiting)
 
 
 # Limits on how a job runs.

@@ -69,7 +69,7 @@ class Program(Rows):
         self.storage = [item for item in self.offers if isinstance(item, Storage)]
         stored = {item.family for item in self.storage}
         self.families = [family for family in case.families if family.id in stored]
-        self.tops = {offer.id: self._most_units(offer) for offer in self.offers}
+        self.tops = {offer.id: self._highest_count(offer) for offer in self.offers}
         super().__init__(LpProblem("planner", LpMaximize if case.maximise else LpMinimize))
         self.count = Counts(self, case, self.tops)
         self.bought = Purchases(self, case, self.count)
@@ -138,7 +138,7 @@ class Program(Rows):
         idle = {each.id for each in self.case.systems} - {each.id for each in self.systems}
         return offer.id not in idle or offer.low > 0 or offer.id in self.named
 
-    def _most_units(self, offer: Offer) -> int:
+    def _highest_count(self, offer: Offer) -> int:
         """The most units of an offer that any plan can hold."""
         most = max_units(self.case, offer)
         in_use = next((system for system in self.systems if system.id == offer.id), None)

@@ -20,9 +20,9 @@ from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.figures import RATIOS
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, sum_storage
+from planner.optimizer.boxes import WRITE, Boxes, Corner, Space
 from planner.optimizer.objective import LEAST_TCO_MUSD, TCO, Columns, least_column, measure
 from planner.optimizer.operate import Run, best_division, meets_floors, operate
-from planner.optimizer.space import WRITE, Boxes, Corner, Space
 from planner.optimizer.useful_work import WORK_OBJECTIVES
 from planner.optimizer.work import Uses
 
@@ -149,7 +149,7 @@ class Goal(NamedTuple):
         value = -corner.taken[self.column] if least else corner.goods[WRITE]
         return np.where(np.isfinite(corner.score), value, -np.inf)
 
-    def most_taken(self, score: Numbers, least: Numbers) -> Numbers | None:
+    def most_consumption(self, score: Numbers, least: Numbers) -> Numbers | None:
         """The most of its column that purchases of a score may take to exceed a value; None
         where that is not limited."""
         if self.kind == "least":
@@ -411,7 +411,7 @@ class Search:
         boxes, taken, most = boxes.take(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
         if boxes.size and (self._is_least_of_storage(space) or self.goal.kind == "bought_write"):
-            boxes = self._raised(space, space.cut(boxes, room), room, taken)
+            boxes = self._raise_systems(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -448,7 +448,7 @@ class Search:
         bound = -(taken[row] + few * (1 - ROUNDING))
         return boxes._replace(bound=np.minimum(boxes.bound, bound))
 
-    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+    def _raise_systems(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
         """Boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
         asks for storage for all of them."""
         alone = np.flatnonzero(~space.work.several[boxes.team])
@@ -479,7 +479,7 @@ class Search:
         asked = [(self.goal, self._useful_bounds()[boxes.owner])]
         asked += [(goal, least[boxes.owner]) for goal, least in self.held]
         for goal, floor in asked:
-            most = goal.most_taken(corner.score, floor) if goal.kind == "ratio" else None
+            most = goal.most_consumption(corner.score, floor) if goal.kind == "ratio" else None
             if most is not None:
                 row = goal.column
                 left = np.maximum(most - corner.taken[row], 0.0) + begun[row]

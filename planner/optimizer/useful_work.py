@@ -24,10 +24,10 @@ import numpy as np
 from planner.case import Case, System, Way
 from planner.case.job import ROUNDING, Mode, stall_s
 from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores, worn_interval_s
-from planner.optimizer.goodput import MOST_EXPONENT, Drives, best_between
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, Flow, JobRun, Ports, Uses, Work, staged
 from planner.optimizer.work import most_gpus as most_gpus_of
 from planner.sizing.checkpoint import write_volume_tb_per_day
+from planner.sizing.goodput import MOST_EXPONENT, Drives, best_between
 from planner.units import DAY_S
 
 PRICES = ("per_useful_gpu_hour", "per_million_tokens")

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case, System, Way
-from planner.case.job import ROUNDING, Job, Mode, copy_s
+from planner.case.job import ROUNDING, Job, Mode, copy_s, local_drain_s, local_room_tb
 from planner.optimizer.bill import Counts, Flags, Numbers, Places, Stores
-from planner.optimizer.goodput import (
+from planner.sizing.availability import Restarts
+from planner.sizing.goodput import (
     Drives,
     Shrunk,
     Times,
@@ -28,7 +29,6 @@ from planner.optimizer.goodput import (
     kept_by_swaps,
     optimal_period,
 )
-from planner.sizing.goodput import Restarts
 from planner.sizing.throughput import ScaleLaw, concave_above
 from planner.units import DAY_S
 
@@ -195,10 +195,28 @@ class Work:
         )
         self.more_write = each(lambda s, way: _part(way) * s.client_write_gb_per_s, sum)
         self.more_read = each(lambda s, way: _part(way) * s.client_read_gb_per_s, sum)
-        self.drives = Drives(case, self.teams) if mode == "local" else None
+        self.drives = self._local_drives(each) if mode == "local" else None
         self.concave = None if job.scale is None else concave_above(job.scale)
         self.shrinks = job.repair is not None and job.repair.shrinks
         self.jumps = (self.step % self.usable != 0) & ~self.several & (not self.shrinks)
+
+    def _local_drives(self, each: Callable[..., Numbers]) -> Drives:
+        """The local drives of teams; ``each`` joins a figure of the types of each team."""
+        job, levels, repair = self.case.job, self.case.job.levels, self.case.job.repair
+        assert levels is not None
+
+        def full(_: System, way: Way) -> float:
+            return local_room_tb(job, way, 1) / way.drives.capacity_tb if way.drives else math.inf
+
+        return Drives(
+            each(lambda _, way: local_drain_s(job, way, 1) if way.drives else 0.0),
+            each(full),
+            levels.every,
+            levels.remote_share,
+            levels.local_restart_s,
+            *((0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)),
+            job.one_replica_writes,
+        )
 
     # Bandwidth.
 
@@ -349,7 +367,10 @@ class Work:
 
     def kept_by_swaps(self, mtti: Numbers) -> Numbers:
         """The share that swaps leave; with two levels they are in the restarts."""
-        return kept_by_swaps(None if self.drives is not None else self.case.job.repair, mtti)
+        repair = self.case.job.repair
+        if repair is None or self.drives is not None:
+            return np.ones_like(mtti)
+        return kept_by_swaps(repair.hardware_share, repair.swap_s, mtti)
 
     def rates(self, team: Places, gpus: Numbers, law: ScaleLaw | None) -> Numbers:
         """The rate of a GPU of the slowest type in jobs of these sizes, TFLOP/s."""

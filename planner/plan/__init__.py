@@ -27,7 +27,7 @@ from planner.schema.plan import (
     Provenance,
     Site,
 )
-from planner.version import __version__
+from planner.shipped import __version__
 
 if TYPE_CHECKING:
     from planner.optimizer.proof import Proof

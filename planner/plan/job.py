@@ -20,8 +20,8 @@ from planner.schema.operation import (
     ShrunkPlan,
     WayPlan,
 )
-from planner.sizing import goodput
 from planner.sizing.checkpoint import write_volume_tb_per_day
+from planner.sizing.throughput import days_to_train
 
 
 def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
@@ -33,9 +33,9 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         pflops = run.useful_pflops(job.mfu)
     days = None
     if pflops is not None and job.tokens is not None and job.active_parameters is not None:
-        days = goodput.days_to_train(job.active_parameters, job.tokens, pflops)
+        days = days_to_train(job.active_parameters, job.tokens, pflops)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
-    lost = goodput.goodput_loss(operate.checkpoint_times(job, run), run.waiting)
+    lost = operate.run_losses(case, run)
     read_gb_per_s, write_gb_per_s = run.delivered_read_gb_per_s, run.delivered_write_gb_per_s
     transfer_s = job.checkpoint_gb / write_gb_per_s
     system, way = in_use[0]

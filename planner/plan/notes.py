@@ -23,8 +23,8 @@ from planner.schema.catalog import Item
 from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Assumption, LimitReport, Line, Plan
+from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
 FAR_FROM_MEASURED = 2.0
 """GPUs in use over the GPUs of a measurement above which a scale law is missed."""

@@ -19,7 +19,7 @@ from planner.portfolio.purchases import Limit
 from planner.portfolio.schema import JobRun, PortfolioPlan, Use
 from planner.portfolio.search import Search
 from planner.portfolio.views import MAIN, UNITS, binds, label
-from planner.report import words as words_of
+from planner.report import formats
 from planner.report.blocks import Heading, Table, Text, figures, words
 from planner.report.exports import csv_text
 from planner.report.screen import show
@@ -179,7 +179,7 @@ def sweep_screen(plans: Sequence[PortfolioPlan], axes: int) -> str:
         words("status", (plan.status for plan in plans)),
         figures("value", (plan.value for plan in plans), 2),
         figures("capex MUSD", ((plan.capex_usd or 0.0) / 1e6 for plan in plans), 2),
-        words("gap", (words_of.gap(plan.gap) for plan in plans)),
+        words("gap", (formats.gap(plan.gap) for plan in plans)),
     )
     table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
     return show([Heading("Portfolio sweep"), table], full=True)

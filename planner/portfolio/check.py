@@ -17,12 +17,7 @@ from planner.portfolio.schema import JobRun, MarketRule, PortfolioPlan, Training
 from planner.schema.catalog import Item
 from planner.schema.job import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
-from planner.verifier.job import (
-    BYTES_PER_PARAMETER,
-    CLIENT_GB_PER_S_PER_GPU,
-    DEFAULT_FAILURES,
-    FAILURES_PER_GPU_DAY,
-)
+from planner.verifier.job import BYTES_PER_PARAMETER, CLIENT_GB_PER_S_PER_GPU, failure_rate
 from planner.verifier.physics import Times, goodput, measured_rate, peak_tflops, usable_gpus
 
 NEAR = 2e-6
@@ -341,25 +336,21 @@ class _Check:
     def _goodput_of(
         self, run: JobRun, job: TrainingJob, interval: float, drain_s: float, restore_s: float
     ) -> Iterator[str]:
-        item, asked = self.site[run.site].inputs.item(run.item), job.failure_rate
-        rate = DEFAULT_FAILURES if asked is None else asked
-        if asked is None and item.gpu.failures_per_day is not None:
-            rate = item.gpu.failures_per_day.value
-        each_day = FAILURES_PER_GPU_DAY[rate] if isinstance(rate, str) else rate
+        item = self.site[run.site].inputs.item(run.item)
         times = Times(
             interval_s=interval,
             stopped_s=job.checkpoint.known_stall_s,
             drain_s=drain_s,
             restart_s=job.restart_s,
             restore_s=restore_s,
-            mtti_s=86_400.0 / (each_day * run.gpus),
+            mtti_s=86_400.0 / (failure_rate(job, [item]) * run.gpus),
         )
         kept, name = goodput(times) * (1.0 - job.lost_share), f"job {run.job} in {run.period}"
         yield from _differs(f"{name}: goodput", run.goodput, kept, 1e-7)
         if job.training.scale is None and len(job.training.precisions) == 1:
             precision = job.training.precisions[0]
             measured = measured_rate(item, job, precision) if job.training.model else None
-            peak = measured.rate_tflops if measured else peak_tflops(item, precision) or 0.0
+            peak = measured[0] if measured else peak_tflops(item, precision) or 0.0
             tflops = peak * (1.0 if measured else job.training.mfu or 0.0)
             first = job.options[0].factor if job.options else 1.0
             factor = next((o.factor for o in job.options if o.name in run.way), first)

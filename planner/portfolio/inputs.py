@@ -42,7 +42,7 @@ from planner.schema import CANONICAL
 from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
-from planner.sizing.goodput import waiting_share
+from planner.sizing.availability import waiting_share
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR

@@ -33,7 +33,7 @@ from planner.portfolio.schema import (
     Use,
 )
 from planner.portfolio.search import Answer, search
-from planner.version import __version__
+from planner.shipped import __version__
 
 
 def solve(

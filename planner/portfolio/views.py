@@ -23,12 +23,12 @@ from planner.report.blocks import (
     figures,
     words,
 )
+from planner.report.formats import gap as relative_gap
 from planner.report.page import ShownStudy, fragment, render_page
 from planner.report.screen import show
-from planner.report.words import gap as relative_gap
 from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
-from planner.workbook.live import V, as_value, constant
+from planner.workbook.formulas import V, as_value, constant
 
 TIGHT = 0.995
 """A limit binds where at least this share of it is used."""

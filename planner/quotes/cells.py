@@ -30,9 +30,11 @@ _CODES = (
 SIGNS = {code: code for code in _CODES.split()} | {
     "US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "RMB": "CNY", "₩": "KRW",
     "₹": "INR", "CA$": "CAD", "C$": "CAD", "AU$": "AUD", "A$": "AUD", "NZ$": "NZD", "S$": "SGD",
-    "SG$": "SGD", "HK$": "HKD", "NT$": "TWD", "R$": "BRL", "MX$": "MXN",
+    "SG$": "SGD", "HK$": "HKD", "NT$": "TWD", "R$": "BRL", "MX$": "MXN", "US DOLLAR": "USD",
+    "US DOLLARS": "USD", "EURO": "EUR", "EUROS": "EUR", "POUNDS STERLING": "GBP",
+    "SWISS FRANCS": "CHF", "YEN": "JPY",
 }  # fmt: skip
-"""Currencies by sign and code; a dollar alone is that of the United States."""
+"""Currencies by sign, code and name; a dollar alone is that of the United States."""
 _WORDED_SIGNS = {
     "zł": "PLN", "zl": "PLN", "kr": None, "sfr": "CHF", "fr": "CHF", "kč": "CZK", "kc": "CZK",
     "rs": "INR", "lei": "RON", "tl": "TRY", "₺": "TRY", "₪": "ILS", "฿": "THB",
@@ -375,15 +377,15 @@ _NAMES: dict[QuoteField, str] = {
     "part": (
         r"(mfg |mfr |vendor |supplier |manufacturer |oem )?"
         r"(part|product|item|article|material|order) ?(number|no|nr|code|id|#|num)|"
-        r"p ?/ ?n|pn|sku|mpn|model( number| no)?|product|artikel( ?(nummer|nr))?|"
+        r"p ?/ ?n|pn|part|sku|mpn|model( number| no)?|product|artikel( ?(nummer|nr))?|"
         r"art ?(nummer|nr)|catalog (number|no)"
     ),
     "description": (
-        r"(product |item |line |service )?(description|desc|name|details?)|bezeichnung|"
-        r"beschreibung|description of goods|scope|position text|components?"
+        r"(product |item |line |service |material )?(description|desc|name|details?)|bezeichnung|"
+        r"beschreibung|description of goods|nomenclature|scope|position text|components?"
     ),
     "quantity": (
-        r"(order(ed)? )?(qty|quantity|quantities|units|count|menge|anz(ahl)?|stk|stück|pcs)"
+        r"(order(ed)? )?(qty|q ty|quantity|quantities|units|count|menge|anz(ahl)?|stk|stück|pcs)"
     ),
     "from_quantity": (
         r"(qty|quantity|units|volume|menge) ?(from|break|tier|range|min(imum)?|ab|von)|ab menge|"
@@ -398,13 +400,14 @@ _NAMES: dict[QuoteField, str] = {
     "unit_net": (
         r"(unit|net|your|sell|selling|sales|customer|quoted?|partner|net unit|unit net|"
         r"unit selling) ?(price|cost|preis|rate)( each| per unit)?|"
-        r"price( each| per unit| unit|/unit| per (piece|pc|system|each))?|each|einzelpreis|ep|"
+        r"price( each| per unit| unit|/unit| per (piece|pc|system|each))?|each|einzelpreis|"
+        r"e ?preis|ep|"
         r"net( each)?|cost per unit|unit cost|unit net|"
         r"(stück|einheits)preis|preis ?(/|je|pro) ?(stück|stk|einheit)"
     ),
     "amount": (
         r"(ext|extended|line|total|net|total net|ext net|extended net|subtotal|sum)( net)?"
-        r"( price| amount| total| value| cost| sell)?|amount|gesamt(preis|betrag)?|gp|"
+        r"( price| amount| total| value| cost| sell)?|amount|gesamt(preis|betrag)?|g ?preis|gp|"
         r"total price( net)?|price total|value"
     ),
     "currency": r"currency|curr|ccy|w[äa]hrung",
@@ -544,4 +547,10 @@ def _fields(rows: Sequence[Row], mapping: Mapping[QuoteField, str]) -> dict[Quot
         if "description" not in found and field in found:
             if plain_words(texts[found[field]]) in words:
                 found["description"] = found.pop(field)
+    beside: dict[QuoteField, str] = {"amount": "price", "description": "product"}
+    plain = {column: plain_words(texts[column]) for column in columns}
+    for field, word in beside.items():  # of a unit price, of a part number
+        named = [column for column in columns if plain[column] == word]
+        if field not in found and named and not {*named} & {*found.values()}:
+            found[field] = named[0]
     return found

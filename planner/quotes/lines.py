@@ -48,7 +48,7 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
                  r"^(?!(grand|net|overall|quote|quotation|offer|order|final|project|contract|"
                  r"invoice|total)\b)[a-z&/-]+( [a-z&/-]+){0,3} (sub-?)?totals?\b"),
     ("total", r"^(grand |net |overall |quote |quotation |offer |order |final |project |"
-              r"contract |invoice )?(total|gesamtsumme|gesamtbetrag|gesamt|endsumme|summe|"
+              r"contract |invoice )?(total|sum|gesamtsumme|gesamtbetrag|gesamt|endsumme|summe|"
               r"[üu]bertrag|carried (over|forward))\b"),
     ("tax", r"^((zzgl|plus|add|zuz[üu]glich|incl|inkl)\.? )?(\d+([.,]\d+)? ?% )?"
             r"(vat|sales tax|tax(es)?|mwst|ust|gst|import duty|dut(y|ies)|customs)\b"),
@@ -60,9 +60,10 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
                 r"deployment|training|consulting|on-?site engineer|project management|"
                 r"labou?r|rack (and|&) stack|cabling service|acceptance test|"
                 r"inbetriebnahme)\b"),
-    ("support", r"\b(support|maintenance|warranty|\w*nbd|next business day|"
+    ("support", r"\b(support\w*|maintenance|24x7|warranty|\w*nbd|next business day|"
                 r"(\w+ )?care( ?pack)?|sntc|smartnet|prosupport|pointnext|onsite service|"
-                r"4-?hour response|subscriptions?|sla|\w*-?wartung|gew[äa]hrleistung)\b"),
+                r"4[ -]?(hours?|hrs?)( on-?site)? resp(onse)?|subscriptions?|sla|\w*-?wartung|"
+                r"gew[äa]hrleistung)\b"),
 )  # fmt: skip
 _WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
 _CONTRACT = re.compile(r"^CON-[A-Z0-9]", re.I)
@@ -77,6 +78,8 @@ _LEASED = re.compile(
     r"pro monat|monatlich\w*|as[- ]a[- ]service)\b",
     re.I,
 )
+_SHORT_TERM = re.compile(r"\b(12|24|36|48|60|84)M\b")
+"""A term in months; of other lines than support it is a length in metres."""
 _COUNTED_IN = re.compile(
     r"^x\s*(?=\d)|(?<=\d)\s*(x|ea|each|pcs?|pieces?|units?|stk|st|stück|nos?|sets?|lots?)\.?$", re.I
 )
@@ -133,6 +136,8 @@ class Line:
         term = self.texts.get("term", "")
         if re.fullmatch(r"\d+(\.\d+)?", term):
             term += " months" if float(term) >= 12 else " years"
+        if self.kind == "support" and (short := _SHORT_TERM.search(self.label)):
+            term = term or f"{short[1]} months"
         return term_years(f"{term} {self.label}")
 
     def under(self) -> Callable[[Line], bool]:
@@ -240,11 +245,11 @@ def _line(row: Row, table: Table, section: str, decimal: Decimal) -> Line:
             if name in ("lead_time", "term") and re.fullmatch(r"\d+([.-]\d+)?", cell.text):
                 unit = _TIME_UNIT.search(table.texts[name])
                 line.texts[name] += f" {unit[1].lower()}" if unit else ""
-    if not line.figures and set(line.odd.values()) == {NO_VALUE}:  # an empty row of a form
-        line.odd.clear()
     if not line.label:  # a total's label may stand in any column
         texts = (cell.text for cell in row.cells.values() if isinstance(cell.value, str))
         line.texts["description"] = next((t for t in texts if number(t, decimal) is None), "")
+    if not line.figures and set(line.odd.values()) == {NO_VALUE} and not is_total(line.label):
+        line.odd.clear()  # an empty row of a form
     words = " ".join(cell.text for cell in row.in_order)
     line.optional = bool(_OPTIONAL.search(f"{row.sheet} | {section} | {words}"))
     line.currency = currency_of(line.texts.get("currency", "")) or ""
@@ -368,7 +373,8 @@ def _kind(line: Line) -> LineKind:
             continue
         if kind in ("total", "subtotal", "tax", "discount"):
             if bare or (kind == "discount" and (line.amount or 0.0) <= 0.0):
-                return "not_understood" if line.amount is None else kind
+                computed = line.amount is not None or line.odd.get("amount") == NO_VALUE
+                return kind if computed else "not_understood"
         elif line.optional:
             return "option"
         elif line.amount is not None or not line.odd:
@@ -474,7 +480,7 @@ def check_sums(lines: Sequence[Line]) -> tuple[tuple[QuoteSum, ...], tuple[str, 
                 f"that were read come to {found.read:,.2f}"
             )
         since = [] if line.kind == "subtotal" else since
-    if not any(line.kind == "total" for line in lines):
+    if not any(line.kind == "total" and line.amount is not None for line in lines):
         findings.append("the quote has no total to compare with its lines")
     return tuple(sums), tuple(findings)
 

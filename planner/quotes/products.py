@@ -19,14 +19,15 @@ from planner.schema.prices import Price
 _LEAST_CODE = 5
 """Characters that make a part number."""
 _ACCESSORY = re.compile(
-    r"\b(cables?|cords?|rail kit|rack kit|mounting|bezel|fan (module|tray)|psu|power supply|"
-    r"spare part|licen[cs]es?) .*\b(for|of)\b|\b(rail|rack|accessory|power) (kit|supply|cord)\b",
+    r"\b(cables?|cords?|transceivers?|optics?|rail kit|rack kit|mounting|bezel|fan (module|tray)|"
+    r"psu|power supply|spare part|licen[cs]es?) .*\b(for|of)\b|"
+    r"\b(rail|rack|accessory|power) (kit|supply|cord)\b",
     re.I,
 )
 """Parts that carry the name of their product."""
 _FAMILIES = frozenset({"quantum", "spectrum", "2", "3", "4", "x800"})
 """Words of names that are not in a vendor's own numbers."""
-_FILLERS = frozenset({"with", "and", "of", "x", "the", "for"})
+_FILLERS = frozenset({"with", "and", "of", "x", "the", "for", "hgx"})
 
 
 def recognise_items(
@@ -46,12 +47,24 @@ def recognise_items(
     for item in items.values():
         if item.part_number is not None:
             by_part[_bare(item.part_number)].add(item.id)
-    names = {item.id: _words(item.model) for item in items.values()}
+    names = {item.id: _name(item) for item in items.values()}
     ids = {_bare(key): value for key, value in mapped.items()}
     for line in lines:
         _recognise(line, by_part, names, ids)
     for at, line in enumerate(lines):
         _clear_bundle(line, lines[at + 1 :])
+    without_term = {line.item for line in lines if line.term_years is None}
+    for line in lines:  # "Keep Your Drive 5 years for F910" is a service of the F910
+        if line.kind == "item" and line.matched_by == "name" and line.term_years:
+            if line.item in without_term:
+                line.kind, line.item, line.matched_by = "support", None, None
+
+
+def _name(item: Item) -> frozenset[str]:
+    """The words of an item's name; one word that is no code needs its vendor's name, too."""
+    words = _words(item.model)
+    alone = len(words) == 1 and not any(map(_is_code, words))
+    return words | _words(item.vendor.split()[0]) if alone else words
 
 
 def _recognise(
@@ -126,11 +139,11 @@ def _is_named(name: frozenset[str], there: set[str] | frozenset[str], heads: set
     codes = {word for word in name if _is_code(word)}
     if name <= there and (len(name) > 1 or codes):
         return True
+    if len(name - codes) <= len(_FAMILIES & name):  # its number says all: QM9700, MQM9700-NS2F
+        return bool(codes) and (codes <= there or bool({f"m{code}" for code in codes} & heads))
     letters = {word[0] for word in name - codes if word.isalpha()}
-    numbers = {f"m{code}" for code in codes if len(name - codes) <= len(_FAMILIES & name)}
-    if len(name) == len(codes) + 1:
-        numbers |= {code + letter for code in codes for letter in letters}
-    return bool(numbers & heads)
+    lettered = {code + letter for code in codes for letter in letters}
+    return len(name) == len(codes) + 1 and bool(lettered & heads)
 
 
 def _is_code(word: str) -> bool:

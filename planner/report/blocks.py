@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from planner.report.words import Scale, gap, result_scale, scale
+from planner.report.formats import Scale, gap, result_scale, scale
 
 Value = float | int | str | None
 ValueT = TypeVar("ValueT")

@@ -34,7 +34,7 @@ from planner.report.blocks import (
     Reference,
     Tone,
 )
-from planner.report.words import clean
+from planner.report.formats import clean
 
 # The theme: colours that stay apart for colour-blind eyes and in grey, letters, sizes.
 

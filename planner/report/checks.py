@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import FIGURES
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Block,
     Column,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     MOST_NOTES,
     Block,
@@ -193,12 +193,7 @@ def alternatives(found: Alternatives) -> list[Block]:
     better = "more" if found.sense == "maximize" else "less"
     label, bound = OBJECTIVES[found.objective].label, fmt.amount_of(found.objective, found.bound)
     proof = f"No plan has {label} of {better} than {bound}; 'behind' counts from there."
-    return [
-        title,
-        Facts(facts),
-        _plans(found),
-        proof_block((proof,)),
-    ]
+    return [title, Facts(facts), _plans(found), proof_block((proof,))]
 
 
 def _plans(found: Alternatives) -> Table:
@@ -384,14 +379,9 @@ def _answer(quote: Quote) -> Iterator[str]:
     items = [line for line in quote.lines if line.kind == "item"]
     known = [line for line in items if line.item is not None]
     paid = math.fsum(line.amount or 0.0 for line in items)
-    lines, products = (
-        fmt.count_noun(len(quote.lines), "line"),
-        fmt.count_noun(len(items), "product"),
-    )
-    yield (
-        f"{lines}: {products} for {paid:,.2f} {quote.currency}, "
-        f"{len(known)} of them in the catalogs"
-    )
+    text = f"{fmt.count_noun(len(quote.lines), 'line')}: {fmt.count_noun(len(items), 'product')} "
+    text += f"for {paid:,.2f} {quote.currency}, {len(known)} of them in the catalogs"
+    yield text
     if quote.sums:
         right, last = sum(each.agrees for each in quote.sums), quote.sums[-1]
         text = f"{right} of {len(quote.sums)} totals agree with the lines; {last.label}: "

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from planner.currency import USD, Currency, Money
 from planner.currency import currency_of as currency_of_amount
 from planner.limits import known
-from planner.report.words import product
+from planner.report.formats import product
 from planner.schema import InUnit, PlanModel, Prices, Record, Visible
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.currency import amount, bare, currency_among
 from planner.figures import OBJECTIVES, RATIOS
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Block,
     Facts,

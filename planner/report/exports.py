@@ -37,7 +37,7 @@ from planner.report.edition import (
     may_show,
     visible_fields,
 )
-from planner.report.words import clean
+from planner.report.formats import clean
 from planner.schema import Prices
 from planner.schema.analysis import Column as SweepColumn
 from planner.schema.bill import (
@@ -183,7 +183,7 @@ def bill_json(bill: Bill, prices: Prices | None = None) -> bytes:
     """The bill as indented UTF-8 JSON with a final newline.
 
     Texts are as the catalogs have them, without control characters and without what turns text
-    round (see `planner.report.words`); outside there are no keys of money but the prices
+    round (see `planner.report.formats`); outside there are no keys of money but the prices
     asked for.
     """
     shown = prices or PRICES[bill.audience]

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from planner.figures import FIGURES, capital
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Bar,
     BarList,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from planner.currency import amount, bare, currency_among
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.limits import SUPPLIES, of_group
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Bar,
     BarList,

@@ -18,7 +18,7 @@ from planner.report.blocks import (
     Tiles,
     choose_rows,
 )
-from planner.report.words import cut_text
+from planner.report.formats import cut_text
 from planner.terminal import harmless, width
 
 if TYPE_CHECKING:

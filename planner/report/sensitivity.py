@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner.figures import FIGURES, capital
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     ROW_MIDDLE,
     Axis,
     Bars,
     Block,
     Chart,
-    Column,
     Facts,
     Heading,
     Layer,
@@ -49,15 +48,10 @@ def frontier(study: Frontier) -> list[Block]:
         return [title, Text((study.message or "no plan",))]
     proof = f"Each point is the best plan for its {study.x_label}."
     gaps = widest_gap_text([point.gap for point in study.points])
+    best, knee = _point_text(study, study.best), _point_text(study, study.knee)
     return [
         title,
-        Facts(
-            (
-                ("Best", _point_text(study, study.best)),
-                ("Knee", _point_text(study, study.knee)),
-                ("", study.message or ""),
-            )
-        ),
+        Facts((("Best", best), ("Knee", knee), ("", study.message or ""))),
         _points(study),
         proof_block((proof, gaps, fmt.unchanged_objective(study))),
     ]
@@ -72,9 +66,8 @@ def _point_text(study: Frontier, place: int | None) -> str:
     share = ""
     if study.best not in (None, place) and (best := study.points[study.best or 0].y):
         share = f", {fmt.percent(point.y / best)} of the best"
-    return (
-        f"{at} of {study.x_label}: {work}{share}, {fmt.purchase_text(point.counts, study.products)}"
-    )
+    bought = fmt.purchase_text(point.counts, study.products)
+    return f"{at} of {study.x_label}: {work}{share}, {bought}"
 
 
 def _points(study: Frontier) -> Table:
@@ -154,12 +147,7 @@ def tornado(study: Tornado) -> list[Block]:
     )
     facts = (
         ("Largest", f"{first.label}: {largest}" if moving else "no input changes the plan"),
-        (
-            "Now",
-            "no plan"
-            if study.base is None
-            else f"{fmt.goal(study)} {fmt.amount(study, study.base)}",
-        ),
+        ("Now", fmt.base_objective(study) or "no plan"),
         ("No effect", fmt.list_first(still, 6)),
         ("", study.message or ""),
     )
@@ -198,6 +186,7 @@ def _swings(study: Tornado, swings: Sequence[Swing]) -> Table:
     shown, write = _changes(study)
     columns = (
         words("input", (swing.label for swing in swings)),
+        words("path", (swing.path for swing in swings), detail=True),
         figures("now", (swing.base_text for swing in swings), str, detail=True),
         figures("low", (swing.low.text for swing in swings), str),
         figures("at low", (write(swing.low) for swing in swings), str),
@@ -236,7 +225,7 @@ def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
                 side == "high",
             )
         )
-    layers.append(Reference(f"now: {fmt.amount(study, study.base)}", base, False))
+    layers.append(Reference(f"now: {fmt.objective_amount(study, study.base)}", base, False))
     panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
     text = f"{fmt.count_noun(len(study.swings), 'input')} changed one at a time, "
     text += f"{len(moving)} drawn; beside each bar its value there."
@@ -263,7 +252,7 @@ def _row_name(swing: Swing) -> str:
     return "; ".join([now, *without])
 
 
-# Uncertain inputs: outcomes, candidate plans, sensitivity indices.
+# Uncertain inputs: outcomes, candidate plans.
 
 _SHARES = {f"p{share}": f"{share} %" for share in (5, 25, 50, 75, 95)}
 _PERCENTILES = {"least": "least", **_SHARES, "most": "most", "mean": "mean"}
@@ -275,7 +264,7 @@ def uncertain(study: Uncertain) -> list[Block]:
     """An uncertainty analysis as blocks."""
     draw = f"{fmt.count_noun(study.samples, 'sample')}, seed {study.seed}"
     title = Heading(f"{fmt.study_name(study)}  (uncertain inputs: {draw})")
-    if not (study.outcomes or study.candidates or study.indices):
+    if not (study.outcomes or study.candidates):
         return [title, Text((study.message or "no scenario has a plan",))]
     proof = f"Every plan is within {fmt.gap(study.largest_gap)} of its bound."
     return [
@@ -284,7 +273,6 @@ def uncertain(study: Uncertain) -> list[Block]:
         _outcomes(study),
         _candidates(study),
         _inputs(study),
-        _indices(study),
         proof_block((proof if study.largest_gap is not None else "",)),
     ]
 
@@ -293,10 +281,8 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
     main = next((each for each in study.outcomes if each.name == "objective"), None)
     if main is not None:
         written = fmt.result_scale([main.p5, main.p50, main.p95], main.unit)
-        text = (
-            f"{fmt.goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)} to "
-        )
-        yield "Best plans", f"{text}{written.with_unit(main.p95)} in 90 % of scenarios"
+        text = f"{fmt.goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)}"
+        yield "Best plans", f"{text} to {written.with_unit(main.p95)} in 90 % of scenarios"
     if study.least_regret is not None:
         regret = study.candidates[study.least_regret]
         text = f"least for {regret.name} ({fmt.purchase_text(regret.counts, study.products)}): "
@@ -305,8 +291,6 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
         if regret.feasible < 1.0:
             worst = f"a limit breaks in {fmt.percent(1.0 - regret.feasible)} of scenarios"
         yield "Regret", text + worst
-    ranked = sorted(study.indices, key=lambda each: -each.total)[:3]
-    yield "Cause", f"spread by {fmt.join_words([each.label for each in ranked])}" if ranked else ""
     count = fmt.count_noun(sum(study.statuses.values()), "scenario")
     drawn = fmt.list_first([each.label for each in study.inputs], 6)
     yield "Drawn", f"{drawn}; {count}: {fmt.count_statuses(study.statuses)}"
@@ -354,17 +338,3 @@ def _inputs(study: Uncertain) -> Table:
         words("drawn from", (each.distribution for each in study.inputs)),
     )
     return Table("Uncertain inputs", columns, detail=True)
-
-
-def _indices(study: Uncertain) -> Block:
-    """The share of the variance that each input explains."""
-    rows = sorted(study.indices, key=lambda each: -each.total)
-    if not rows:
-        return Text((study.indices_note,), "Sensitivity indices", detail=True)
-    columns: tuple[Column, ...] = (
-        words("input", (each.label for each in rows)),
-        figures("first order", (each.first for each in rows), 3),
-        figures("total", (each.total for each in rows), 3),
-    )
-    title = "Sensitivity indices: share of the variance"
-    return Table(title, columns, (study.indices_note,), detail=True)

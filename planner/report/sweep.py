@@ -19,7 +19,7 @@ from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Axis,
     Block,
@@ -153,18 +153,16 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
     best_text = ""
     if at is not None:
         where = _where(rows, inputs, at)
-        best_text = fmt.amount(study, cell(rows, "objective", at)) + (
-            f" with {where}" if where else ""
-        )
+        best_text = fmt.objective_amount(study, cell(rows, "objective", at))
+        best_text += f" with {where}" if where else ""
     facts = (
         ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
-        ("Now", "" if study.base is None else f"{fmt.goal(study)} {fmt.amount(study, study.base)}"),
+        ("Now", fmt.base_objective(study)),
         ("Ended", fmt.count_statuses(study.statuses)),
     )
-    title = Heading(
-        f"{fmt.study_name(study)}  (sweep of {fmt.count_noun(study.asked, 'scenario')})"
-    )
+    asked = fmt.count_noun(study.asked, "scenario")
+    title = Heading(f"{fmt.study_name(study)}  (sweep of {asked})")
     if not length(rows):
         return [title, Facts(facts)]
     no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
@@ -258,11 +256,8 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """The chart of a sweep."""
     found, inputs = _numbers(rows, "objective"), varied(study, rows)
     names = [fmt.one_line(column.label, 40) for column in inputs]
-    over = (
-        f"by {fmt.join_words(names)}"
-        if 0 < len(names) <= _MOST_INPUTS
-        else f"over {len(names)} inputs"
-    )
+    few = 0 < len(names) <= _MOST_INPUTS
+    over = f"by {fmt.join_words(names)}" if few else f"over {len(names)} inputs"
     title = f"{capital(fmt.goal(study))} {over}"
     if not any(value is not None for value in found):
         text = f"No scenario of {length(rows):,} has a plan ({fmt.count_statuses(study.statuses)})."
@@ -274,10 +269,8 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
         panel, text = _map(study, rows, inputs)
     else:
         return ()
-    gaps = _numbers(rows, "gap")
-    bounds = widest_gap_text(
-        [gap for value, gap in zip(found, gaps, strict=True) if value is not None]
-    )
+    gaps = zip(found, _numbers(rows, "gap"), strict=True)
+    bounds = widest_gap_text([gap for value, gap in gaps if value is not None])
     count = f"{fmt.count_noun(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
@@ -303,7 +296,9 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     ys = [None if (value := found[row]) is None else value / high for row in order]
     layers: list[Layer] = [Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys), style="o-")]
     if study.base is not None:
-        layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
+        layers.append(
+            Reference(f"now: {fmt.objective_amount(study, study.base)}", study.base / high)
+        )
     without = sum(value is None for value in found)
     text = f"No plan in {fmt.count_noun(without, 'scenario')}." if without else ""
     return Panel(x, y, tuple(layers)), text
@@ -339,7 +334,7 @@ def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]
     said = ""
     if top is not None:
         where = _where(rows, inputs, top)
-        said = f"Star: the best, {fmt.amount(study, found[top] or 0.0)} at {where}."
+        said = f"Star: the best, {fmt.objective_amount(study, found[top] or 0.0)} at {where}."
     without = sum(value is None for value in found)
     said += f" {fmt.count_noun(without, 'scenario')} without a plan." if without else ""
     return Panel(*axes, tuple(layers)), said

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from planner.report import words as fmt
+from planner.report import formats as fmt
 from planner.report.blocks import (
     Axis,
     Block,

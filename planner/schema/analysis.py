@@ -345,15 +345,6 @@ class CandidatePlan(Record):
     most_regret: float
 
 
-class Index(Record):
-    """Shares of the objective's variance explained by an input alone and in all (Sobol)."""
-
-    path: str
-    label: str
-    first: float
-    total: float
-
-
 class Uncertain(Study):
     """Best plans of scenarios, and regret of purchases where inputs are not known exactly."""
 
@@ -366,8 +357,6 @@ class Uncertain(Study):
     outcomes: tuple[Percentiles, ...]
     candidates: tuple[CandidatePlan, ...] = ()
     least_regret: int | None = None
-    indices: tuple[Index, ...] = ()
-    indices_note: str = ""
     message: str | None = None
     largest_gap: float | None = None
 

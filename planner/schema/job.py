@@ -104,7 +104,7 @@ class FailureRate(Model):
 
 DEFAULT_FAILURES: FailurePreset = "llama3"
 DEFAULT_LOST_TIME = 0.05
-"""Lost time besides failures; published range in `planner.sizing.goodput.LOST_TIME`."""
+"""Lost time besides failures; published range in `planner.sizing.availability.LOST_TIME`."""
 LostTime = Annotated[float, Unit(units.SHARE, high=0.9)] | Literal["none"]
 """Share of the time between restarts without progress."""
 

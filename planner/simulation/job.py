@@ -101,7 +101,7 @@ class JobRun:
 
     Attributes:
         interval_s: start of one checkpoint to the start of the next.
-        stall_s: the GPUs stand still for each; if synchronous, until it is written.
+        stall_s: stall for each checkpoint; if synchronous, until it is written.
         drain_s: from the end of a capture until the checkpoint is on the shared storage; 0 if
             synchronous.
         restart_s: from a failure until the restore begins.

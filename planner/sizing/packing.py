@@ -411,9 +411,9 @@ class _Search:
         if racks > 0 and waste >= -NOISE:
             order = [kind for kind in self.kinds.largest_first if left[kind]]
             worths = _worths(self.kinds, order, self.prices.each)
-            yield from self._content(left, order, worths, 1.0 - waste - NOISE)
+            yield from self._maximal_contents(left, order, worths, 1.0 - waste - NOISE)
 
-    def _content(
+    def _maximal_contents(
         self, left: Counts, order: Sequence[int], worths: list[Worth], worth: float
     ) -> Iterator[Counts]:
         """Yield contents of a rack of at least a worth, beside which nothing fits."""

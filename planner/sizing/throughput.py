@@ -1,4 +1,4 @@
-"""Rate of a GPU at a power set point and in a job of N GPUs, as shares of its full rate.
+"""Rate of a GPU at a power set point and in a job of N GPUs, memory of replicas, days to train.
 
 Laws of scale are concave in the logarithm of the GPUs, or are made of straight pieces or of steps
 in it, so that a plan that weighs them against everything else can still be proven best.
@@ -10,6 +10,11 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
+
+from planner.units import DAY_S
+
+FLOP_PER_PARAMETER_TOKEN = 6.0
+"""Operations of forward and backward pass of a transformer, per active parameter and token."""
 
 
 def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
@@ -119,3 +124,15 @@ def _interpolated(table: Sequence[tuple[float, float]], gpus: float) -> float:
             part = math.log(gpus / low) / math.log(high / low)
             return float(share * (less / share) ** part)
     raise AssertionError("a table has two rows or more")
+
+
+def days_to_train(active_parameters: float, tokens: float, useful_pflops: float) -> float:
+    """Days of a training run.
+
+    Args:
+        active_parameters: parameters used per token (all of them in a dense model).
+        tokens: tokens to train on.
+        useful_pflops: training rate kept as progress, PFLOP/s.
+    """
+    flop = FLOP_PER_PARAMETER_TOKEN * active_parameters * tokens
+    return flop / (useful_pflops * 1e15) / DAY_S

@@ -106,9 +106,9 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     raw = _choose(raw, good)
     if raw.read is not None:
         raw = replace(raw, read=np.where(raw.read < _MOST_GB, raw.read, np.nan))
-    usual = _usual_step(raw)
     if np.mean(np.diff(raw.time_s) < 0) > 0.01:  # in no order at all
         raw = _choose(raw, np.argsort(raw.time_s, kind="stable"))
+    usual = _usual_step(raw)
     kept = np.append(True, np.diff(raw.time_s) != 0)
     _require_one_source(raw)
     raw = _choose(raw, kept)
@@ -119,7 +119,7 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     if read_as == "counter":
         found = _from_counter(raw, clock, usual)
     else:
-        found = _from_samples(raw, clock, usual, options.stamp, read_as)
+        found = _from_samples(raw, clock, usual, read_as)
     return replace(found, steps=int(np.sum(np.diff(clock) <= 0)))
 
 
@@ -172,14 +172,11 @@ def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
     return "counter" if np.sum(step < 0) <= _FALLS * np.sum(step > 0) else "bytes"
 
 
-def _from_samples(raw: Raw, clock: Numbers, usual: float, stamp: str, read_as: ReadAs) -> Series:
+def _from_samples(raw: Raw, clock: Numbers, usual: float, read_as: ReadAs) -> Series:
     """Rates of samples that stand for themselves, gaps bridged or left open."""
     step = np.diff(raw.time_s)
     width = np.append(np.where(step > _GAP * usual, usual, step), usual)
     start, after = raw.time_s, np.flatnonzero(step > _GAP * usual) + 1
-    if stamp == "end":
-        width = np.append(usual, width[:-1])
-        start, clock = start - width, clock - width
     ends = start[after - 1] + width[after - 1]
     hole = start[after] - ends
     short = hole <= (FILLED_SAMPLES + _STEP) * usual

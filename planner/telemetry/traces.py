@@ -36,7 +36,6 @@ class ReadOptions:
         decimal: decimal mark of figures in text, "." or ","; None: a point, and no thousands.
         time_format: format of times for ``strptime``; None recognises it.
         read_as: kind of the figures; None recognises it by the unit and their monotony.
-        stamp: whether a time is the start or the end of its sample.
         window_s: averaging window of each sample; None estimates it.
     """
 
@@ -49,7 +48,6 @@ class ReadOptions:
     decimal: str | None = None
     time_format: str | None = None
     read_as: ReadAs | None = None
-    stamp: Literal["start", "end"] = "start"
     window_s: float | None = None
 
 

@@ -20,9 +20,8 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.verifier.basis import DECIDED, Basis, Findings, Near
 from planner.verifier.basis import unit_faults as unit_faults
-from planner.verifier.bill import build_bill, check_lines, check_totals
+from planner.verifier.bill import build_bill, check_lines, check_racks, check_totals, fits
 from planner.verifier.fabric import choose_fabric, plug_of
-from planner.verifier.hall import check_racks, fits
 from planner.verifier.job import Run, check_job, choose_ways
 from planner.verifier.limits import Reached, check_limits, check_objective, given
 from planner.verifier.physics import measured_rate, peak_tflops
@@ -101,6 +100,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Findings:
     found, basis = Findings(), Basis.from_inputs(inputs)
     try:
         if plan.status in ("optimal", "feasible"):
+            found.require(plan.message is None, "message: a plan has none")
             _check_solved(found, basis, plan, drawn)
         else:
             empty = not plan.lines and not plan.jobs and plan.totals is None
@@ -132,7 +132,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
     bill, run = build_bill(found, basis, cluster, plan), Run(basis, cluster, j)
     check_lines(found, basis, plan, bill)
     if drawn or plan.racks:
-        check_racks(found, basis, bill.standing, bill.companions, bill.room, plan)
+        check_racks(found, basis, plan, bill)
     check_job(found, run)
     check_totals(found, basis, plan, bill.room)
     check_limits(found, plan, bill, run)
@@ -183,7 +183,7 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     searched = frozenset(plan.searched)
     for sku, item in basis.items.items():
         if item.category in DECIDED:
-            reason = excluded(basis, item, 0 if basis.rule(sku).in_place else 1)
+            reason = excluded(basis, item, 0 if basis.owned(sku) else 1)
             listed = left_out.get(sku)
             real = listed is not None and _unfit(basis, item, listed)
             right = listed is not None if reason else (sku in searched) != real

@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,11 +16,12 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.figures import ITEM_UNITS
+from planner.loader.documents import parse
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.plan import Plan
-from planner.schema.prices import Price
-from planner.schema.problem import Network, Problem, Quantity
+from planner.schema.prices import Price, SupportShare
+from planner.schema.problem import Network, Problem, Pue, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -146,6 +146,21 @@ class Sale(NamedTuple):
         wanted = count - self.owned
         return 0 if wanted <= 0 else -(-max(wanted, self.min_order) // self.pack) * self.pack
 
+    def support_usd_per_year(self, net_usd: float) -> float:
+        """Support of one unit bought at a price."""
+        given = self.price.support_per_year if self.price else None
+        if isinstance(given, SupportShare):
+            return given.share * net_usd
+        return 0.0 if given is None else given.usd
+
+    @property
+    def lead_time_days(self) -> float | None:
+        """The upper end of the lead time, such as of ``8-12 weeks``."""
+        if self.price is None or self.price.lead_time is None:
+            return None
+        most, unit = self.price.lead_time.rpartition("-")[2].split()
+        return float(most) * (7 if unit == "weeks" else 365.25 / 12)
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -178,6 +193,11 @@ class Basis:
     def rule(self, sku: str) -> Quantity:
         """The problem's rule for the count of an item."""
         return self.problem.items.get(sku, Quantity())
+
+    def owned(self, sku: str) -> int:
+        """Units of an item that are installed and stay."""
+        rule = self.rule(sku)
+        return 0 if rule.retire else rule.installed
 
     def of_kind(self, counts: Mapping[str, int], category: str) -> dict[str, int]:
         """Counts of one category."""
@@ -228,8 +248,9 @@ class Basis:
 
     def pue(self, item: Item) -> float:
         """Facility power per IT power of a unit, by where its heat goes."""
-        liquid, site = self.liquid_share(item), self.problem.site
-        return liquid * site.pue_liquid + (1 - liquid) * site.pue_air
+        liquid, pue = self.liquid_share(item), self.problem.site.pue
+        by_air, by_liquid = (pue.air, pue.liquid) if isinstance(pue, Pue) else (pue, pue)
+        return liquid * by_liquid + (1 - liquid) * by_air
 
     # Bandwidth and endurance.
 
@@ -272,8 +293,9 @@ class Basis:
         if price is not None:
             net_usd, pack, least = price.list_usd * (1 - discount), price.pack, price.min_order
             start = price.support_included_years
-        share = self.problem.spare_share(item.id, item.category)
-        return Sale(price, discount, net_usd, asked.in_place, share, pack, least, start, end)
+        share = self.problem.spares.get(item.category, 0.0)
+        share = share if asked.spares is None else asked.spares
+        return Sale(price, discount, net_usd, self.owned(item.id), share, pack, least, start, end)
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""
@@ -287,9 +309,6 @@ class Basis:
 # Quantities read back.
 
 QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?) ?([A-Za-z%][A-Za-z/%]*)?$")
-ENTRY = re.compile(r"  (?:- id: )?([a-z0-9_]+):?\s*$")
-"""First line of an item in a catalog or a price book."""
-FIGURE = re.compile(r'^( {4,})([a-z0-9_]+):(?: (?:\{value: )?"?([^,{}"#]+))?')
 UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
     GB/s 1 TB/s 1e3 MB/s 1e-3 GB 1 TB 1e3 PB 1e6 MB 1e-3 GiB 1.073741824 TiB 1099.511627776
     s 1 ms 1e-3 min 60 h 3600 day 86400 days 86400 week 604800 weeks 604800
@@ -298,8 +317,9 @@ UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
     k 1e3 M 1e6 B 1e9 T 1e12"""
 BASE = {u: float(factor) for u, factor in zip(UNITS.split()[::2], UNITS.split()[1::2], strict=True)}
 """Each unit in a base unit of its kind; the last five are of plain numbers."""
+PLAIN = frozenset([*BASE][-5:])
 ENDS = {unit.lower(): unit for unit in ("s", "kW", "GB", "TB", "RU", "kg", "m", "USD")}
-"""Unit of a field of the problem by the end of its name."""
+"""Unit of a field by the end of its name."""
 
 
 def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -314,66 +334,56 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     found, document = Findings(), inputs.document
     if document is None:
         return ()
-    _read_problem(found, document.data, inputs.problem, "")
     skus, named = {line.sku for line in plan.lines}, inputs.problem.prices
     books = (named,) if isinstance(named, str) else named or (shipped.DEFAULT_PRICES,)
-    catalogs = _files(inputs.problem.catalogs, shipped.catalog_files(), document.folder)
-    prices = _files(books, shipped.price_files(), document.folder)
-    for sku, path, text in _written(catalogs, skus):
-        unit, item = (
-            ITEM_UNITS.get(path.replace("local.copy", "local.host_copy")),
-            inputs.by_id[sku],
-        )
-        figure = (
-            value(attrgetter(path.replace("local.copy", "local.host_copy"))(item)) if unit else 0
-        )
-        _compare(found, f"{sku}: {path}", figure, text, unit)
-    for sku, path, text in _written(prices if len(prices) == 1 else [], skus):
-        price = inputs.prices.get(sku)
-        if path == "list" and price is not None and not price.parts:
-            _compare(found, f"{sku}: list price", price.list_usd, text, "USD")
+    _read_back(found, document.data, inputs.problem, "")
+    for data in _files(inputs.problem.catalogs, shipped.catalog_files(), document.folder):
+        items = {item.get("id"): item for item in data.get("items", ())}
+        for sku in skus & items.keys():
+            _read_back(found, items[sku], inputs.by_id[sku], sku)
+    if len(books) == 1:
+        prices = {sku: inputs.prices[sku] for sku in skus & inputs.prices.keys()}
+        prices = {sku: price for sku, price in prices.items() if not price.parts}
+        for data in _files(books, shipped.price_files(), document.folder):
+            _read_back(found, data.get("prices"), prices, "prices")
     return found.disagreements
 
 
-def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
-    """Compare the quantities of the problem's raw data with the model's fields."""
-    for key, raw in data.items() if isinstance(data, dict) else ():
-        fields = type(model).model_fields if isinstance(model, BaseModel) else {}
-        name = next((n for n, field in fields.items() if key in (n, field.alias)), "")
-        field, place = getattr(model, name, None), f"{path}.{key}".strip(".")
-        _compare(found, place, field, raw, ENDS.get(name.rpartition("_")[2]))
-        pairs = zip(raw, field, strict=False) if isinstance(field, tuple) else [(raw, field)]
-        for one, part in pairs:
-            _read_problem(found, one, part, place)
+def _files(names: Any, known: Mapping[str, Path], folder: Path) -> Iterator[Any]:
+    """Yield the raw data of catalogs or price books by name, all known ones without names."""
+    for path in (known.get(name, folder / name) for name in (known if names is None else names)):
+        if path.is_file():
+            yield parse(path.read_text("utf-8"), str(path)).data
 
 
-def _compare(found: Findings, place: str, stated: Any, text: Any, unit: str | None) -> None:
+def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
+    """Compare the quantities in raw data with the same fields of models."""
+    if isinstance(raw, dict):
+        for key, each in raw.items():
+            part, name = model.get(key) if isinstance(model, Mapping) else None, key
+            for field, about in type(model).model_fields.items() if _is_model(model) else ():
+                if key in (field, about.alias):
+                    part, name = getattr(model, field), field
+            _read_back(found, each, part, f"{path}.{name}".strip("."))
+    elif isinstance(raw, tuple) and isinstance(model, tuple):
+        for each, part in zip(raw, model, strict=False):
+            _read_back(found, each, part, path)
+    elif isinstance(raw, str | float | int) and isinstance(model, float | int):
+        _compare(found, str(raw).strip(), model, path)
+
+
+def _is_model(model: Any) -> bool:
+    return isinstance(model, BaseModel)
+
+
+def _compare(found: Findings, text: str, stated: float, path: str) -> None:
     """Compare a figure with its text, where that is a quantity in a unit that is read here."""
-    match = QUANTITY.match(text.strip()) if isinstance(text, str) else None
-    if match is None or unit is None or not isinstance(stated, float | int):
+    path, match = path.removesuffix(".value"), QUANTITY.match(text)
+    unit = ITEM_UNITS.get(path.partition(".")[2]) or ENDS.get(path.rpartition("_")[2])
+    of_text = (match and match[2]) or ""
+    unit = "1" if of_text in PLAIN else unit
+    if match is None or unit is None or (of_text and of_text not in BASE):
         return
-    of_text, plain = match[2] or "", unit in BASE
-    if (of_text and of_text not in BASE) or (
-        of_text not in [*BASE][-5:] and plain != bool(of_text)
-    ):
-        return
-    own = float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)
-    found.expect(f"{place} read back from '{text.strip()}', {unit}", stated, own)
-
-
-def _files(names: Any, known: Mapping[str, Path], folder: Path) -> list[Path]:
-    return [known.get(name, folder / name) for name in (known if names is None else names)]
-
-
-def _written(files: Iterable[Path], skus: set[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (item, dotted key, quantity as written) of entries in catalogs or price books."""
-    for path in files:
-        sku = section = ""
-        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
-            if match := ENTRY.match(line):
-                sku, section = match[1], ""
-            elif (match := FIGURE.match(line)) and sku in skus:
-                if not match[3]:
-                    section = f"{match[2]}." if len(match[1]) == 4 else section
-                else:
-                    yield sku, f"{section if len(match[1]) > 4 else ''}{match[2]}", match[3]
+    if of_text in PLAIN or (unit in BASE) == bool(of_text):
+        own = float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)
+        found.expect(f"{path} read back from '{text}', {unit}", stated, own)

@@ -1,18 +1,22 @@
-"""The bill: units that a cluster needs, the figures of every line that decide, and the totals.
+"""The bill: units that a cluster needs, racks with PDUs, figures of lines that decide, totals.
 
-Texts, and figures that follow from others of their line, are left to `assemble`.
+How devices share racks is the plan's choice, and checked. Texts, and figures that follow from
+others of their line, are left to `assemble`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.figures import BTU_PER_H_PER_KW
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.schema.catalog import Item
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Line, Plan, RackClassName, RackGroup
 from planner.verifier.basis import (
     DECIDED,
     RELATIVE,
@@ -26,13 +30,39 @@ from planner.verifier.basis import (
     value,
 )
 from planner.verifier.fabric import MANAGED, Fabrics, by_speed
-from planner.verifier.hall import REDUNDANT, Room, network_racks, own_racks
 from planner.verifier.physics import gpus_of
 
 HOURS_PER_YEAR = 8760
+BTU_PER_H_PER_KW = 3412.14
 HALF_A_CENT = 0.005
 SERVED = ("software", "service")
 """Categories that are no hardware."""
+ANY_NUMBER = 10**9
+"""Devices without height, draw and weight that fit into a rack."""
+CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
+"""Classes of racks other than that of network devices."""
+REDUNDANT = {"N": (1, 0), "N+1": (1, 1), "2N": (2, 0)}
+"""Factor and addition to the units that a load needs."""
+Load = NDArray[np.float64]
+"""Height (RU), draw (kW) and weight (kg): of a device, or a rack's room, infinite without limit."""
+
+
+class Room(NamedTuple):
+    """Racks by item, those that network devices share under "", and the PDUs in all of them.
+
+    ``products`` are the racks that are products; not ``complete`` where a size or draw is not
+    known.
+    """
+
+    by_item: Mapping[str, int]
+    products: int
+    pdus: int
+    complete: bool
+
+    @property
+    def racks(self) -> int:
+        """Racks in all."""
+        return sum(self.by_item.values())
 
 
 class Bill(NamedTuple):
@@ -50,6 +80,9 @@ class Bill(NamedTuple):
         return {sku: n for sku, n in {**self.standing, **self.companions}.items() if n > 0}
 
 
+# Units of everything.
+
+
 def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: Plan) -> Bill:
     """Units that GPU systems and storage of a cluster bring along; its fabrics are checked.
 
@@ -59,10 +92,10 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         ValueError: fabrics cannot be built.
     """
     problem, standing = basis.problem, dict(cluster)
-    for sku, rule in problem.items.items():
-        if sku in basis.items and basis.items[sku].category in DECIDED and rule.in_place:
-            standing[sku] = max(standing.get(sku, 0), rule.in_place)
-    own, fabrics = own_racks(basis, standing), Fabrics(found, basis, cluster, plan)
+    for sku in problem.items.keys() & basis.items.keys():
+        if basis.items[sku].category in DECIDED and basis.owned(sku):
+            standing[sku] = max(standing.get(sku, 0), basis.owned(sku))
+    own, fabrics = racks_of(basis, standing), Fabrics(found, basis, cluster, plan)
     for report in plan.fabrics:
         if report.network == "compute":
             fabrics.compute(report)
@@ -85,16 +118,22 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
         parts[sku] = round_up(_amounts(basis, of, {}, own)[licence.per])
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
-    joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
-    room, rack = Room((*own.sets, *joint.sets), own.complete and joint.complete), problem.site.rack
+    joint = racks_of(basis, +parts, sum(shared) if plan.racks else None)
+    room = Room(
+        {**own.by_item, **joint.by_item},
+        own.products + joint.products,
+        own.pdus + joint.pdus,
+        own.complete and joint.complete,
+    )
+    rack = problem.site.rack
     if rack is not None and rack.pdu is not None:
         parts[rack.pdu.item] += room.pdus
     if rack is not None and rack.item is not None:
-        parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
+        parts[rack.item] += room.racks - room.products
     oob = basis.network.out_of_band
     link = by_speed(basis.items[oob.switch])[0].link if oob else None
     if link is not None:  # consoles on reserved management ports
-        parts[link.cable] += fabrics.switches(*MANAGED) + room.pdus - own.pdus
+        parts[link.cable] += fabrics.switches(*MANAGED) + joint.pdus
     parts.update(_services(basis, amounts | {"rack": room.racks}, {**standing, **+parts}, plan))
     return Bill(cluster, standing, dict(+parts), room)
 
@@ -146,14 +185,207 @@ def _services(
         amount = amounts.get(service.per, sum(basis.of_kind(in_place, service.per).values()))
         if service.per == "hardware":
             hardware = {s: n for s, n in in_place.items() if basis.items[s].category not in SERVED}
-            bought = {s: max(0, n - basis.rule(s).in_place) for s, n in hardware.items()}
+            bought = {s: max(0, n - basis.owned(s)) for s, n in hardware.items()}
             spent_usd = sum(net_usd.get(each, 0.0) * n for each, n in bought.items())
             amount = math.ceil((spent_usd - HALF_A_CENT) / 100)
         counts[sku] = round_up(amount)
     return counts
 
 
-# Lines.
+# Racks.
+
+
+def racks_of(basis: Basis, counts: Mapping[str, int], stated: int | None = None) -> Room:
+    """Racks of items: their own, and ``stated`` ones that network devices share.
+
+    Without ``stated`` devices go into the first rack with room.
+    """
+    rack, racks, sharing = space(basis, "network"), dict[str, int](), list[Load]()
+    products, pdus, complete = 0, 0, True
+    for sku, count in counts.items():
+        item = basis.items[sku]
+        product, decided = item.consumes.racks is not None, item.category in DECIDED
+        if product or decided:
+            each, units = fits(basis, item) or (0, 0)
+            units = units if decided else 1
+            complete &= units > 0
+            if units:
+                racks[sku] = -(-count // units) * each
+                load_kw = times(basis.rated_kw(item), units / each)
+                products += racks[sku] if product else 0
+                pdus += 0 if product else pdus_of(basis, load_kw) * racks[sku]
+        elif basis.of_unit(item, "rack_units"):
+            sharing.append(load_of(basis, item))
+    if rack is not None and sharing:
+        racks[""] = shared_racks(basis, counts, rack) if stated is None else stated
+        pdus += pdus_of(basis, _densest_kw(basis, rack)) * racks[""]
+        complete &= all(held(rack * (1 + RELATIVE), load) for load in sharing)
+    return Room(racks, products, pdus, complete and (rack is not None or not sharing))
+
+
+def space(basis: Basis, name: RackClassName) -> Load | None:
+    """Room of a rack of a class, None where racks have no size."""
+    site = basis.problem.site
+    if site.rack is None:
+        return None
+    own = getattr(site.rack_classes, name)
+    weight_kg = own.weight_kg or site.rack.weight_kg
+    sides = own.height_ru or site.rack.height_ru, own.power_kw or site.rack.power_kw, weight_kg
+    return np.array([math.inf if side is None else side for side in sides])
+
+
+def load_of(basis: Basis, item: Item) -> Load:
+    """Height, draw and weight of one device; a switch with every transceiver; 0 where unknown."""
+    fitted = 0.0
+    for group in item.switch.ports if item.switch else ():
+        end = group.link.switch_end if group.link else None
+        if end is not None:
+            each = basis.rated_kw(basis.items[end.item]) or 0.0
+            fitted = max(fitted, -(-group.count // end.links) * each)
+    power_kw = total((basis.rated_kw(item), fitted))
+    sides = basis.of_unit(item, "rack_units"), power_kw, basis.of_unit(item, "weight_kg")
+    return np.array([side or 0.0 for side in sides])
+
+
+def held(room: Load, load: Load) -> NDArray[np.int64]:
+    """Devices of a load that fit into a room, or into each of several."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(load > 0, room / load, np.inf).min(axis=-1)
+    return np.asarray(np.clip(each, 0, ANY_NUMBER), dtype=np.int64)
+
+
+def first_fit(kinds: Iterable[tuple[Load, int]], rack: Load) -> int:
+    """Racks of devices by kind that each go into the first one with room; 0 if one fits none."""
+    rooms, rack = np.zeros((0, 3)), rack * (1 + RELATIVE)
+    for load, count in kinds:
+        each, alone = held(rooms, load), int(held(rack, load))
+        if not alone:
+            return 0
+        put = np.clip(count - (np.cumsum(each) - each), 0, each)
+        full, rest = divmod(count - int(put.sum()), alone)
+        more = np.array([*[alone] * full, *[rest] * (rest > 0)]).reshape(-1, 1)
+        with np.errstate(invalid="ignore"):
+            rooms = np.vstack([rooms - put[:, None] * load, rack - more * load])
+    return len(rooms)
+
+
+def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
+    """(Racks, units that they hold) of an item, None where a figure is not known."""
+    power_kw, own = basis.rated_kw(item), item.consumes.racks
+    if own is not None:
+        kept = (power_kw or 0.0) / own.value <= _whole_rack_kw(basis) * (1 + RELATIVE)
+        return own.value, int(kept)
+    rack = space(basis, CLASSES.get(item.category, "network"))
+    if rack is None:
+        return None
+    parts = basis.parts(item)
+    spread = first_fit([(load_of(basis, p), n) for p, n in parts], rack) if item.components else 1
+    if spread != 1:
+        return max(1, spread), int(spread > 0)
+    height_ru = basis.of_unit(item, "rack_units")
+    if height_ru is None or (power_kw is None and rack[1] < math.inf):
+        return None
+    weight_kg = sum((basis.of_unit(part, "weight_kg") or 0.0) * n for part, n in parts)
+    return 1, int(held(rack * (1 + RELATIVE), np.array([height_ru, power_kw or 0.0, weight_kg])))
+
+
+def _whole_rack_kw(basis: Basis) -> float:
+    """Most that a product may draw that is a rack."""
+    rack = basis.problem.site.rack
+    return (rack and (rack.whole_rack_power_kw or rack.power_kw)) or math.inf
+
+
+def pdus_of(basis: Basis, load_kw: float | None) -> int:
+    """PDUs of a rack with a load; 0 without any, or where its draw or their feed is not known."""
+    asked = basis.problem.site.rack.pdu if basis.problem.site.rack else None
+    feed = basis.items[asked.item].provides.feed if asked else None
+    if asked is None or feed is None or load_kw is None:
+        return 0
+    factor, more = REDUNDANT[asked.redundancy]
+    return factor * max(1, round_up(load_kw / feed.value)) + more
+
+
+def _densest_kw(basis: Basis, rack: Load) -> float:
+    """Most that a shared rack can draw: its height full of the densest device."""
+    problem, network = basis.problem, basis.problem.network
+    names = {*problem.extras, problem.site.cooling.cdu}
+    names |= set(network.compute.switches) if network.compute else set()
+    others = network.storage, network.in_band, network.out_of_band
+    names |= {each.switch for each in others if each is not None}
+    clusters = [family.cluster for family in basis.inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
+    items = [basis.items[sku] for sku in names if sku]
+    loads = [load_of(basis, item) for item in items if item.consumes.racks is None]
+    most = max((kw / height_ru * rack[0] for height_ru, kw, _ in loads if height_ru), default=0.0)
+    return float(min(most, rack[1]))
+
+
+def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Load) -> int:
+    """Racks for devices that share them, each in the first with room, largest first."""
+    items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
+    kinds = [(load_of(basis, i), counts[i.id]) for i in items if basis.of_unit(i, "rack_units")]
+    orders = (lambda kind: -(kind[0] / rack).max()), (lambda kind: -kind[0][0])
+    return min(first_fit(sorted(kinds, key=order), rack) for order in orders)
+
+
+def check_racks(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
+    """Check the placement: each rack's content, each device once, no rack too many."""
+    rack, placed = space(basis, "network"), Counter[str]()
+    if rack is None:
+        found.require(not plan.racks, "racks: a placement, but racks have no size")
+        return
+    for group in plan.racks:
+        _check_group(found, basis, group)
+        for device in group.devices:
+            placed[device.sku] += group.count
+    expected = _devices(basis, {**bill.standing, **bill.companions}, bill.room)
+    for sku in sorted({*placed, *expected}):
+        found.expect(f"racks: devices {sku}", placed[sku], expected[sku])
+    found.expect("racks: racks", sum(group.count for group in plan.racks), bill.room.racks)
+    most = shared_racks(basis, bill.companions, rack)
+    found.at_most("racks: racks of network devices", bill.room.by_item.get("", 0), most)
+
+
+def _devices(basis: Basis, counts: Mapping[str, int], room: Room) -> Counter[str]:
+    """Devices that stand in racks; a rack that is a product counts for each of its racks."""
+    devices, known = Counter[str](), room.by_item.keys()
+    for sku, count in counts.items():
+        item, own = basis.items[sku], basis.items[sku].consumes.racks
+        decided = item.category in DECIDED
+        if own is not None and sku in known:
+            devices[sku] += count * own.value
+        elif sku in known if decided else basis.of_unit(item, "rack_units"):
+            for part, quantity in basis.parts(item) if decided else [(item, 1)]:
+                devices[part.id] += quantity * count
+    return devices
+
+
+def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
+    """Check height, draw and weight of a rack's devices against its limits, and their places."""
+    name, items = f"racks.{group.first}", [basis.items[d.sku] for d in group.devices]
+    rack, product = space(basis, group.rack_class), None
+    loads = [load_of(basis, item) for item in items]
+    assert rack is not None
+    if items[0].consumes.racks is not None:
+        product = items[0].consumes.racks.value
+        height_ru = loads[0][0] / product or group.height_ru
+        rack = np.array([height_ru, _whole_rack_kw(basis), math.inf])
+        loads = [np.array([rack[0], *(loads[0][1:] / product)])]
+        found.require(len(items) == 1, f"{name}: devices that do not share a rack")
+    _, power_kw, known_kg = (float(side) for side in np.sum(loads, axis=0))
+    weights = (times(basis.of_unit(item, "weight_kg"), 1 / (product or 1)) for item in items)
+    own = {"product": product is not None, "height_ru": float(rack[0]), "it_power_kw": power_kw}
+    found.expect(name, group, {**own, "weight_kg": total(weights)})
+    found.at_most(f"{name}: kW", power_kw, float(rack[1]))
+    found.at_most(f"{name}: kg", known_kg, float(rack[2]))
+    placed = zip(group.devices, loads, strict=False)
+    spans = sorted((d.position_ru, d.position_ru + load[0], d.sku) for d, load in placed)
+    spans = [(0.0, 1.0, "the bottom"), *spans, (float(rack[0]) + 1.0, math.inf, "the top")]
+    for (_, top, below), (bottom, _, above) in pairwise(spans):
+        found.require(bottom >= top - RELATIVE * rack[0], f"{name}: {above} overlaps {below}")
+
+
+# Lines and totals.
 
 
 def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
@@ -190,7 +422,15 @@ def _units(basis: Basis, item: Item, working: int, count: int) -> dict[str, Any]
     read, write = basis.nameplate(item.id, working)
     draw_kw, stands = basis.draw_kw(item), 0 if part else count
     usable_tb = 0.0 if item.is_bulk else times(value(item.provides.usable), working)
-    return {
+    unit = {
+        "it_power_kw": draw_kw,
+        "heat_btu_per_h": times(draw_kw, BTU_PER_H_PER_KW),
+        "typical_power_kw": basis.typical_kw(item),
+        "facility_power_kw": times(draw_kw, basis.pue(item)),
+        "rack_units": basis.of_unit(item, "rack_units"),
+        "weight_kg": basis.of_unit(item, "weight_kg"),
+    }
+    return {name: times(each, stands) for name, each in unit.items()} | {
         "quantity": stands,
         "idle": count - working if decided else 0,
         "spares": count if part else basis.spares(item, working),
@@ -200,13 +440,7 @@ def _units(basis: Basis, item: Item, working: int, count: int) -> dict[str, Any]
         "nameplate_write_gb_per_s": write,
         "usable_tb": (usable_tb if working else 0.0) if item.category == "storage" else None,
         "unit_it_power_kw": draw_kw,
-        "it_power_kw": times(draw_kw, stands),
-        "heat_btu_per_h": times(times(draw_kw, stands), BTU_PER_H_PER_KW),
-        "typical_power_kw": times(basis.typical_kw(item), stands),
         "liquid_share": basis.liquid_share(item),
-        "facility_power_kw": times(times(draw_kw, stands), basis.pue(item)),
-        "rack_units": times(basis.of_unit(item, "rack_units"), stands),
-        "weight_kg": times(basis.of_unit(item, "weight_kg"), stands),
     }
 
 
@@ -222,9 +456,9 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
         "unit_list_usd": price.list_usd,
         "unit_net_usd": Near(sale.net_usd, 0.0 if item.is_percentage else cent),
         "extended_net_usd": net * bought,
-        "support_usd_per_year": Near(price.support_usd_per_year(net) * bought, bought * cent),
+        "support_usd_per_year": Near(sale.support_usd_per_year(net) * bought, bought * cent),
         "subscription_usd_per_year": None if rent is None else Near(rent, bought * cent),
-        "lead_time_days": price.lead_time_days,
+        "lead_time_days": sale.lead_time_days,
     }
 
 

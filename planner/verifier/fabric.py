@@ -41,12 +41,14 @@ class Devices(NamedTuple):
             return None
         made = {group.speed_gbit_per_s: group.made_for(self.form) for group in switch.switch.ports}
         forms = {speed: link for speed, link in made.items() if link is not None}
-        groups = [group for group in switch.switch.ports if group.takes(self.speed)]
-        groups = [g for g in groups if not forms or g.speed_gbit_per_s in forms]
-        if not groups:
-            return None
-        group = min(groups, key=lambda each: each.speed_gbit_per_s)
-        return group, forms.get(group.speed_gbit_per_s, group.link)
+        taking = [
+            group
+            for group in switch.switch.ports
+            if (group.slowest_gbit_per_s or 0.0) <= self.speed <= group.speed_gbit_per_s
+            and (not forms or group.speed_gbit_per_s in forms)
+        ]
+        group = min(taking, key=lambda each: each.speed_gbit_per_s, default=None)
+        return None if group is None else (group, forms.get(group.speed_gbit_per_s, group.link))
 
 
 def by_speed(switch: Item) -> list[PortGroup]:

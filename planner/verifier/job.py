@@ -6,11 +6,13 @@ Decisions are counts, GPUs in use, mode, interval, local level, set points and p
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from planner.schema.catalog import Item
+from planner.schema.job import FailureRate, Job
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
 from planner.verifier.basis import Basis, Findings, Near, value
@@ -20,9 +22,11 @@ from planner.verifier.physics import (
     States,
     Times,
     gpus_of,
+    has_whole_replicas,
     least_replicas,
     measured_rate,
     peak_tflops,
+    replica_gpus,
     scale_share,
     set_point,
     tensor_gpus,
@@ -100,7 +104,7 @@ class Run:
         self.every = 0 if j.local is None else j.local.every
         self.to_storage_s = j.interval_s * max(1, self.every)
         option, one = self.job.parallelism, self.job.checkpoint.writers == "one_replica"
-        self.writers = option.replica_gpus if one and option is not None else j.gpus_used
+        self.writers = replica_gpus(option) if one and option is not None else j.gpus_used
         self.stored = basis.problem.storage
         share = self.stored.delivered_fraction
         plates = [basis.nameplate(sku, count) for sku, count in counts.items()]
@@ -119,7 +123,7 @@ class Run:
             near = {"every": every, "far": f.local["remote_share"]}
             near |= {"near_drain_s": f.local["drain_s"], "near_restart_s": f.local["restart_s"]}
         kept = f.restart_s, f.restore_s, DAY_S / (f.failures_per_gpu_day * self.j.gpus_used)
-        times = Times(interval_s, f.stall_s + slowed_s, f.drain_s, *kept, idle=job.lost_share)
+        times = Times(interval_s, f.stall_s + slowed_s, f.drain_s, *kept, idle=f.lost_time)
         times = replace(times, **near)
         if f.repair is None or job.repair is None:
             return times
@@ -136,13 +140,13 @@ def check_job(found: Findings, run: Run) -> None:
     held = {item.id: usable_gpus(job, item) for item in run.types}
     most = sum(held[sku] * n // one for sku, n in run.systems.items())
     least = sum(held[sku] * (n - 1) // one + 1 for sku, n in run.systems.items())
-    least = least if job.whole_replicas else most
+    least = least if has_whole_replicas(job) else most
     right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
     text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
     found.require(right, f"jobs.gpus_used: {text}")
     if job.parallelism is not None:
         fewest = max(least_replicas(item, job) or math.inf for item in run.types)
-        fewest_gpus = fewest * job.parallelism.replica_gpus
+        fewest_gpus = fewest * replica_gpus(job.parallelism)
         found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
     left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
@@ -151,6 +155,17 @@ def check_job(found: Findings, run: Run) -> None:
     if repair is not None and asked is not None:
         enough = asked.spares == "open" or repair["in_rack"] or repair["spares"] == asked.spares
         found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
+
+
+def failure_rate(job: Job, types: Iterable[Item]) -> float:
+    """Interruptions per GPU and day: as stated, else the most of the GPU types."""
+    given: Any = job.failures if "failures" in job.model_fields_set else None
+    if isinstance(given, FailureRate):
+        given = given.rate if given.per_gpu_day is None else given.per_gpu_day
+    if given is not None:
+        return float(FAILURES_PER_GPU_DAY.get(given, given))
+    usual = FAILURES_PER_GPU_DAY[DEFAULT_FAILURES]
+    return max(value(item.gpu.failures_per_day) or usual for item in types)
 
 
 def _size(run: Run) -> dict[str, Any]:
@@ -162,20 +177,17 @@ def _size(run: Run) -> dict[str, Any]:
     if saved.size_gb is not None and job.parameters:
         if "bytes_per_parameter" not in job.model_fields_set:
             each = saved.size_gb * 1e9 / job.parameters
-    preset, fan_out = DEFAULT_FAILURES if job.failure_rate is None else job.failure_rate, 1.0
-    rate = FAILURES_PER_GPU_DAY[preset] if isinstance(preset, str) else preset
-    types = [] if job.failure_rate is not None else [i.gpu.failures_per_day for i in run.types]
-    rate = max((known.value if known else rate for known in types), default=rate)
+    fan_out = 1.0
     if option is not None and kind != "broadcast":
-        replicas = j.gpus_used / option.replica_gpus
+        replicas = j.gpus_used / replica_gpus(option)
         fan_out = replicas if kind == "every_replica" else 1.0 + 2.0 * (replicas - 1.0) / each
     return {
         "bytes_per_parameter": each,
         "checkpoint_gb": size_gb,
-        "failures_per_gpu_day": rate,
+        "failures_per_gpu_day": failure_rate(job, run.types),
         "fan_out": fan_out,
-        "restart_s": job.restart_s,
-        "lost_time": job.lost_share,
+        "restart_s": job.restore.restart_s,
+        "lost_time": 0.0 if job.lost_time == "none" else job.lost_time,
     }
 
 
@@ -196,7 +208,7 @@ def _client_limit(run: Run, side: str) -> float:
         each_gb[item.id] = (own if given is None else given) * factor
     if option is None or side == "read" or run.job.checkpoint.writers == "all":
         return math.fsum(run.systems[sku] * gb for sku, gb in each_gb.items())
-    replica = option.replica_gpus
+    replica = replica_gpus(option)
     return min(-(-replica // usable_gpus(run.job, i)) * each_gb[i.id] for i in run.types)
 
 
@@ -277,10 +289,10 @@ def _times(run: Run) -> dict[str, Any]:
     """Stall, drain and restore of a checkpoint."""
     j, f, saved, sync = run.j, run.f, run.job.checkpoint, run.j.mode == "sync"
     write_s = f.checkpoint_gb / f.delivered_write_gb_per_s
-    stall_s, drain_s = (write_s, 0.0) if sync else (saved.known_stall_s, write_s)
-    if not sync and saved.stall_s == "derived":
+    stall_s, drain_s = (write_s, 0.0) if sync else (saved.stall_s, write_s)
+    if stall_s == "derived":
         slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
-        stall_s += f.checkpoint_gb / run.writers / slowest
+        stall_s = (saved.stall_overhead_s or 0.0) + f.checkpoint_gb / run.writers / slowest
     return {
         "restore_s": f.fan_out * f.checkpoint_gb / f.delivered_read_gb_per_s,
         "stall_s": stall_s,
@@ -368,9 +380,9 @@ def _work(run: Run) -> dict[str, Any]:
             factor = way.throughput * (option.factor if option else 1.0)
         tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
         if training.model is not None and way is not None:
-            row = measured_rate(item, job, precision)
-            mfu, at = row.rate_tflops / tflops if tflops and row else 1.0, row.gpus if row else None
-            tflops = (tflops or row.rate_tflops) if row else None
+            rate, at = measured_rate(item, job, precision) or (None, None)
+            mfu = rate / tflops if tflops and rate else 1.0
+            tflops = (tflops or rate) if rate else None
         scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
         paces.append((each, tflops, mfu, factor, scale))

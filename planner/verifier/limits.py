@@ -19,6 +19,7 @@ from planner.verifier import physics
 from planner.verifier.basis import RELATIVE, Findings, Near, agrees, times, total, value, write
 from planner.verifier.bill import Bill
 from planner.verifier.job import Run
+from planner.verifier.physics import replica_gpus
 
 OF_INTERVAL = ["overlap", "blocking", "drain_fits", "local_fits", "burst_recovery", "endurance"]
 """Limits that a longer interval keeps."""
@@ -71,8 +72,10 @@ def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
     """Yield the limits of some groups that the problem gives, each with its number."""
     for row in of_group(*groups):
         limit = value_at(problem, row.path)
-        if row.name == "facility_power":
-            limit = problem.site.facility_limit_kw
+        feeds = problem.site.feeds if row.name == "facility_power" else None
+        if feeds is not None:
+            left = {"N": feeds.count, "N+1": feeds.count - 1, "2N": feeds.count // 2}
+            limit = min(limit or math.inf, feeds.power_kw * left[feeds.redundancy])
         if limit is not None:
             yield row, limit
 
@@ -105,7 +108,7 @@ def _reached(plan: Plan, run: Run) -> Iterator[tuple[str, float | None, float | 
     drains_s = write_s if local else stall_s + write_s
     yield "drain_fits", None if sync else drains_s, run.to_storage_s
     yield "ingest", ingest, f.delivered_read_gb_per_s
-    least = None if job.parallelism is None else job.parallelism.replica_gpus
+    least = None if job.parallelism is None else replica_gpus(job.parallelism)
     for name, gpus in (
         ("replica_fits", least),
         ("gpus_min", job.gpus.min),

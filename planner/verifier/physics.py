@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.schema.catalog import Achieved, Item
-from planner.schema.job import ASSUMED_AT_GPUS, Job
+from planner.schema.catalog import Item
+from planner.schema.job import ASSUMED_AT_GPUS, Job, Parallelism
 from planner.verifier.basis import round_up, value
 
 DAY_S = 86_400.0
@@ -32,16 +32,33 @@ Values = Any
 # Replicas and rates.
 
 
+def replica_gpus(option: Parallelism) -> int:
+    """GPUs of a replica: in each pipeline stage whole tensor groups and whole sets of experts."""
+    dense = option.tensor * option.context
+    return option.pipeline * math.lcm(dense, _expert_gpus(option))
+
+
+def _expert_gpus(option: Parallelism) -> int:
+    """GPUs of a pipeline stage that its experts are spread over."""
+    known = option.experts > 1 or option.expert_parameters is not None
+    return option.experts * (option.expert_tensor or option.tensor) if known else 1
+
+
+def has_whole_replicas(job: Job) -> bool:
+    """True if only whole replicas run: of a replica that is stated, unless systems are asked."""
+    return job.parallelism is not None and job.gpus.whole != "systems"
+
+
 def tensor_gpus(job: Job) -> int:
     """GPUs that must be in one system: a tensor group, where only whole ones run."""
     option = job.parallelism
-    return option.tensor if option is not None and job.whole_replicas else 1
+    return option.tensor if option is not None and has_whole_replicas(job) else 1
 
 
 def whole_replica(job: Job) -> int:
     """GPUs of a replica where only whole ones run, else 1."""
     option = job.parallelism
-    return option.replica_gpus if option is not None and job.whole_replicas else 1
+    return replica_gpus(option) if option is not None and has_whole_replicas(job) else 1
 
 
 def gpus_of(item: Item) -> int:
@@ -60,7 +77,9 @@ def least_replicas(item: Item, job: Job) -> int | None:
     option, memory = job.parallelism, item.gpu.memory
     if option is None or option.memory is None or memory is None or job.parameters is None:
         return 1 if option is None else option.min_replicas
-    held, each = option.memory, option.parameters_per_gpu(job.parameters) / 1e9
+    held, expert = option.memory, option.expert_parameters or 0.0
+    each = (job.parameters - expert) / option.tensor + expert / _expert_gpus(option)
+    each = each / option.pipeline / 1e9
     room_gb = memory.value * held.usable - held.activations_gb - each * held.held
     if room_gb <= 0:
         return None
@@ -73,19 +92,23 @@ def peak_tflops(item: Item, precision: str) -> float | None:
     return None if figure is None else float(figure.value)
 
 
-def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
-    """Measured rate that counts: of the most GPUs, of equals the slowest."""
-    key = job.training.model, precision
-    rows = [row for row in item.achieved if (row.model, row.precision) == key]
-    peak, share = peak_tflops(item, precision), job.training.assumed_mfu
-    if not rows and peak and share:
-        assumed: dict[str, Any] = {"model": key[0] or "", "precision": precision}
-        assumed |= {"rate_tflops": peak * share, "gpus": ASSUMED_AT_GPUS}
-        rows = [Achieved.model_construct(**assumed, source="assumed", confidence="low")]
-    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
-    if row is None:
+def measured_rate(item: Item, job: Job, precision: str) -> tuple[float, int] | None:
+    """Rate (TFLOP/s of one GPU) that counts, and the GPUs that it was measured on.
+
+    Of the most GPUs, of equals the slowest; a type without a measurement has the assumed rate.
+    """
+    training, peak = job.training, peak_tflops(item, precision)
+    rows = [
+        (row.gpus, -row.rate_tflops)
+        for row in item.achieved
+        if (row.model, row.precision) == (training.model, precision)
+    ]
+    if not rows and peak and training.assumed_mfu:
+        rows = [(ASSUMED_AT_GPUS, -peak * training.assumed_mfu)]
+    if not rows:
         return None
-    return row.model_copy(update={"rate_tflops": row.rate_tflops * job.training.rate_factor})
+    gpus, negative = max(rows)
+    return -negative * training.rate_factor, gpus
 
 
 def set_point(
@@ -164,37 +187,27 @@ class Times:
 
 
 def log_goodput(t: Times) -> Values:
-    """Logarithm of goodput while not waiting; minus infinity where stalls fill the interval."""
-    share = t.stopped_s / t.interval_s
+    """Logarithm of goodput while not waiting; minus infinity where stalls fill the interval.
+
+    Work kept per renewal over its time; a renewal is an interruption that needs the remote level,
+    of one level every one.
+    """
+    share, every = t.stopped_s / t.interval_s, np.maximum(1, t.every)
     running = np.where(share < FILLED, np.log1p(-np.minimum(share, FILLED)), -np.inf)
-    if np.any(t.every):
-        return (running + _log_two_levels(t))[()]
-    z = t.interval_s / t.mtti_s
-    rework = np.where(z < 1e-3, -z / 2 - z * z / 24, np.log(z) - z - np.log(-np.expm1(-z)))
-    back = np.log(t.survives(t.restart_s + t.restore_s))
-    return (running + rework - t.drain_s / t.mtti_s + back)[()]
+    z, drain = t.interval_s / t.mtti_s, t.drain_s / t.mtti_s
+    safe, near = np.exp(-t.near_drain_s / t.mtti_s), (1 - t.far) * t.survives(t.near_restart_s)
+    again = np.expm1(np.minimum(z, MOST)) * t.far / (t.far + near * safe)
+    first = safe * (t.far + near) / (t.far + near * safe)
+    drains = 1 / (1 + np.expm1(np.minimum(drain, MOST)) * t.far / (t.far + near))
+    renewals = np.expm1(np.minimum(every * np.log1p(again), MOST))
+    restarted = 1 / t.survives(t.restart_s + t.restore_s)
+    kept = every * z * t.far * first * drains / renewals / (1 + t.far * (restarted - 1))
+    return (running + np.log(kept))[()]
 
 
 def goodput(t: Times) -> Values:
     """Share of wall-clock time kept as progress."""
     return np.exp(log_goodput(t)) * (1.0 - t.waits) * (1.0 - t.idle)
-
-
-def _log_two_levels(t: Times) -> Values:
-    """Log goodput of two levels, stalls aside: work kept per renewal over its time.
-
-    A renewal is an interruption that needs the remote level.
-    """
-    safe, back = np.exp(-t.near_drain_s / t.mtti_s), t.survives(t.near_restart_s)
-    near = (1 - t.far) * back
-    again = np.expm1(np.minimum(t.interval_s / t.mtti_s, MOST)) * t.far / (t.far + near * safe)
-    first = safe * (t.far + near) / (t.far + near * safe)
-    anew = np.expm1(np.minimum(t.drain_s / t.mtti_s, MOST))
-    drains = 1 / (1 + anew * t.far / (t.far + near))
-    renewals = np.expm1(np.minimum(t.every * np.log1p(again), MOST))
-    kept_s = t.every * t.interval_s * first * drains / renewals
-    restarted = 1.0 / t.survives(t.restart_s + t.restore_s)
-    return np.log(kept_s / (t.mtti_s / t.far + t.mtti_s * (restarted - 1)))
 
 
 def losses(t: Times) -> dict[str, float]:

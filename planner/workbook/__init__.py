@@ -30,14 +30,14 @@ from planner.report.blocks import (
 )
 from planner.report.edition import PRICES, Audience, currency_of, for_audience, in_currency
 from planner.report.exports import CABLE_COLUMNS, cable_cells, pack_text, unpack_text
+from planner.report.formats import MW_FROM_KW, NETWORKS, product, proof
 from planner.report.plan import idle_texts
-from planner.report.words import MW_FROM_KW, NETWORKS, product, proof
 from planner.schema import Prices
 from planner.schema.operation import JobPlan
 from planner.schema.plan import CableSchedule, Line, Plan, RackGroup
 from planner.workbook import performance, quote
 from planner.workbook.book import Book, Place, Sheet, height
-from planner.workbook.live import (
+from planner.workbook.formulas import (
     Scalar,
     Term,
     V,

@@ -42,12 +42,12 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue
+from planner.shipped import __version__
 from planner.verifier import faults, recheck
 from planner.verifier.basis import Findings
-from planner.version import __version__
 from planner.workbook import BASIS, performance, quote, unpack, write
 from planner.workbook.book import Book, Input, Place
-from planner.workbook.live import Scalar, spelled
+from planner.workbook.formulas import Scalar, spelled
 
 _MOST_FINDINGS, _CLOSE = 8, 1e-9
 _UNDO = "undo it; only the yellow cells may be edited"

@@ -15,8 +15,8 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
 from planner.figures import capital
-from planner.report.words import MW_FROM_KW, clean
-from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, as_value, or_na
+from planner.report.formats import MW_FROM_KW, clean
+from planner.workbook.formulas import WHOLE, Scalar, Shown, Term, V, as_value, or_na
 
 _INK, _GREY, _SOFT = "#16324F", "#5B6B7B", "#EEF3F8"
 _STYLES: Mapping[str, Mapping[str, Any]] = {

@@ -8,7 +8,7 @@ from planner.currency import discounted_years
 from planner.figures import BTU_PER_H_PER_KW, capital
 from planner.limits import COUNTED_IN, known
 from planner.report import edition
-from planner.report.words import product
+from planner.report.formats import product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.units import HOURS_PER_YEAR
@@ -27,7 +27,7 @@ from planner.workbook.book import (
     properties,
     write_figures,
 )
-from planner.workbook.live import (
+from planner.workbook.formulas import (
     Term,
     V,
     as_value,

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from planner.report import edition
 from planner.report.edition import Entry, list_price
-from planner.report.words import count_noun as counted_words
-from planner.report.words import join_words as listed_words
-from planner.report.words import product
+from planner.report.formats import count_noun as counted_words
+from planner.report.formats import join_words as listed_words
+from planner.report.formats import product
 from planner.schema import Prices
 from planner.schema.plan import Plan
 from planner.workbook.book import (
@@ -23,7 +23,7 @@ from planner.workbook.book import (
     height,
     here,
 )
-from planner.workbook.live import (
+from planner.workbook.formulas import (
     Scalar,
     Term,
     V,

@@ -14,8 +14,9 @@ import pytest
 
 from planner import api
 from planner.analysis.compare import alternatives
-from planner.inputs import Inputs, changed, value_at
+from planner.inputs import Inputs, changed
 from planner.loader import load
+from planner.paths import value_at
 from planner.schema.analysis import Alternatives
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
@@ -125,7 +126,7 @@ def money_faults(inputs: Inputs, answer: Alternatives, plan: Plan, name: str) ->
 
 def least(inputs: Inputs, path: str, limit: float, sense: str, money: str) -> Best | None:
     """Enumerate the least money of a problem with a tighter limit."""
-    there = value_at(inputs, path)
+    there = value_at(inputs.problem, path)
     if there is not None:
         limit = max(there, limit) if sense == "maximize" else min(there, limit)
     here = changed(inputs, path, limit)

@@ -65,7 +65,7 @@ def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(tmp_path: Pat
     assert capex.changes[1] == pytest.approx(
         (second.totals.capex_usd or 0) - (first.totals.capex_usd or 0)
     )
-    assert figure(found, "storage.rule").series.values == ("job's demand", "high rule")
+    assert figure(found, "storage.rule").series.values == ("the job's demand", "high rule")
     assert figure(found, "gpus_used").equal
     assert not figure(found, "capex_usd").equal
     same = compared(base, base)

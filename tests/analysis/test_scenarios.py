@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.analysis.sweep import scenarios
+from planner.analysis.sweep import read_scenarios
 from planner.api import Options
 from planner.errors import InputError
 from planner.inputs import Inputs
@@ -47,13 +47,13 @@ def inputs(problem: Path) -> Inputs:
 
 def error_of(inputs: Inputs, *vary: str, **more: object) -> str:
     with pytest.raises(InputError) as caught:
-        scenarios(inputs, vary=vary, **more)  # type: ignore[arg-type]
+        read_scenarios(inputs, vary=vary, **more)  # type: ignore[arg-type]
     return str(caught.value)
 
 
 def test_a_grid_has_every_combination_the_last_axis_fastest(inputs: Inputs) -> None:
     vary = (f"{POWER}=1MW:3MW:1MW", "storage.rule=demand,light", "items.gpu_box.max=8,null")
-    found = scenarios(inputs, vary=vary)
+    found = read_scenarios(inputs, vary=vary)
     wanted = list(product(("1 MW", "2 MW", "3 MW"), ("demand", "light"), ("8", "null")))
     assert len(found) == len(wanted) == 12
     assert [tuple(change.text for change in each.changes) for each in found] == wanted
@@ -98,7 +98,7 @@ def test_what_is_varied_twice_is_refused(inputs: Inputs, vary: Sequence[str], tw
 
 def test_one_value_that_contradicts_another_refuses_no_other(problem: Path) -> None:
     inputs = load(problem, settings=["jobs.0.repair={share: 78 %, time: 24 h}"])
-    found = scenarios(inputs, vary=["jobs.0.gpus.max_types=1,2"])
+    found = read_scenarios(inputs, vary=["jobs.0.gpus.max_types=1,2"])
     fine, refused = rows_of(inputs, [*found], Options(gap=1e-3))
     assert (fine["status"], refused["status"]) == ("optimal", "invalid")
     assert "repair needs one GPU type" in refused["reason"]
@@ -111,7 +111,7 @@ def test_one_value_that_contradicts_another_refuses_no_other(problem: Path) -> N
 def test_rows_times_a_grid(inputs: Inputs, tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     table.write_text("name,storage.rule,items.gpu_box.max\na,light,\nb,high,8\nc,,9\n", "utf-8")
-    found = scenarios(inputs, vary=[f"{POWER}=1 MW,2 MW"], table=table)
+    found = read_scenarios(inputs, vary=[f"{POWER}=1 MW,2 MW"], table=table)
     assert [each.name for each in found] == ["a", "a", "b", "b", "c", "c"]
     assert [[change.setting for change in each.changes] for each in found[::2]] == [
         ["storage.rule=light", "site.facility_power=1 MW"],
@@ -129,7 +129,7 @@ def test_rows_times_a_grid(inputs: Inputs, tmp_path: Path) -> None:
 
 
 def test_named_scenarios_each_have_their_inputs(problem: Path, inputs: Inputs) -> None:
-    found = scenarios(inputs, named=(), problem=problem)
+    found = read_scenarios(inputs, named=(), problem=problem)
     assert [each.name for each in found] == [each.base for each in found] == NAMES
     assert not any(each.changes for each in found)
     for name in NAMES:
@@ -140,7 +140,7 @@ def test_prices_of_the_named_scenario_are_the_ones_that_are_scaled(
     problem: Path, inputs: Inputs
 ) -> None:
     vary = ["prices.gpu_box.list=x0.5"]
-    found = scenarios(inputs, vary=vary, named=["dear", "picky"], problem=problem)
+    found = read_scenarios(inputs, vary=vary, named=["dear", "picky"], problem=problem)
     assert [found[index].cells[-1] for index in range(2)] == [450_000.0, 150_000.0]
 
 
@@ -148,4 +148,4 @@ def test_a_wrong_named_scenario_is_refused_with_its_line(problem: Path, inputs: 
     wrong = problem.with_name("wrong.yaml")
     wrong.write_text(problem.read_text("utf-8") + "  broken: {site: {facility_power: 1 GB}}\n")
     with pytest.raises(InputError, match=r"wrong\.yaml:\d+.*'GB' in '1 GB' is not a unit of power"):
-        scenarios(inputs, named=(), problem=wrong)
+        read_scenarios(inputs, named=(), problem=wrong)

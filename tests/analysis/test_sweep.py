@@ -16,7 +16,7 @@ from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
 
-PIECES = "site.pue=1.1:1.5:lin:40"
+PIECES = "site.pue=1.1:1.5:log:40"
 """Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
 
 

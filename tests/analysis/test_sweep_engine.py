@@ -19,12 +19,13 @@ from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_m
 from planner.api import Options
 from planner.case import limit_after_change, problem_limits, resolve
 from planner.errors import InputError, VerificationError
-from planner.inputs import Change, Inputs, applied, changed, value_at
+from planner.inputs import Change, Inputs, applied, changed
 from planner.library import EACH_GAP
 from planner.limits import SUPPLIES
 from planner.loader import load
 from planner.optimizer import Certificate, optimise
 from planner.optimizer.objective import natural
+from planner.paths import value_at
 from planner.plan import assemble
 from planner.schema.plan import Plan
 from planner.verifier import confirms, verify
@@ -43,11 +44,11 @@ SOLVED = ("optimal", "feasible")
 def drawn(inputs: Inputs, seed: int, count: int = COUNT) -> list[Scenario]:
     """Return scenarios of up to three limits, each between half and 1.6 times what it is."""
     draw = random.Random(seed)
-    paths = [path for path in FIELDS if value_at(inputs, path) is not None]
+    paths = [path for path in FIELDS if value_at(inputs.problem, path) is not None]
     paths = draw.sample(paths, min(3, len(paths)))
     made = []
     for index in range(count):
-        values = [(path, value_at(inputs, path) * draw.uniform(0.5, 1.6)) for path in paths]
+        values = [(path, value_at(inputs.problem, path) * draw.uniform(0.5, 1.6)) for path in paths]
         changes = [Change(p, max(1, round(v)) if p == "site.racks" else v, "") for p, v in values]
         made.append(Scenario(index, tuple(changes)))
     return made
@@ -126,8 +127,8 @@ def test_what_is_proven_of_many_scenarios_is_true_of_each(family: str, chunk: in
 
 def test_most_rows_of_a_fine_sweep_are_proven_by_others() -> None:
     inputs = inputs_of(random_case(29))
-    path = next(path for path in FIELDS if value_at(inputs, path) is not None)
-    value = value_at(inputs, path)
+    path = next(path for path in FIELDS if value_at(inputs.problem, path) is not None)
+    value = value_at(inputs.problem, path)
     scenarios = [Scenario(n, (Change(path, value * (0.9 + 0.002 * n), ""),)) for n in range(100)]
     rows = rows_of(inputs, scenarios, Options(gap=1e-3))
     reused = [row for row in rows if row["certificate"] == "reused"]

@@ -19,12 +19,13 @@ from planner.analysis.variants import Answer, Scenario, answers
 from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.errors import InputError
-from planner.inputs import Change, Inputs, applied, value_at
+from planner.inputs import Change, Inputs, applied
 from planner.loader import load
 from planner.loader.axes import Variable
 from planner.loader.checks import checked
 from planner.optimizer import optimise
 from planner.optimizer.objective import natural
+from planner.paths import value_at
 from planner.schema.analysis import Swing, Tornado
 from planner.schema.job import FailureRate
 from planner.schema.plan import Plan
@@ -123,7 +124,7 @@ def turned_out(inputs: Inputs, seed: int) -> tuple[Change, ...]:
         Change("jobs.0.ingest_per_gpu", ingest, ""),
     ]
     for path in ("site.facility_power", "budget.capex", "jobs.0.restore.max_time"):
-        value = value_at(inputs, path)
+        value = value_at(inputs.problem, path)
         if value is not None:
             changes.append(Change(path, value * random.uniform(0.8, 1.2), ""))
     return tuple(changes)
@@ -181,7 +182,7 @@ def test_no_plan_as_it_stands(small: str) -> None:
     found = study(inputs, (work,), EXACT, plan=plan, samples=4)
     assert found.base is None
     assert found.message is not None
-    assert found.message.startswith("The problem as it stands has no plan: no plan meets every")
+    assert found.message.startswith("The unchanged problem has no plan: no plan meets every")
     assert found.candidates[0].name == "plan 1"
 
 
@@ -190,30 +191,6 @@ LINEAR = (
     "budget.capex=uniform(10 MUSD, 20 MUSD)",
     "term.electricity=uniform(0.0826795 USD/kWh, 0.1173205 USD/kWh)",
 )
-
-
-def linear(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
-    """Answer each scenario with a sum of its changes."""
-    found = []
-    for scenario in scenarios:
-        power_kw, usd, usd_per_kwh = (change.value for change in scenario.changes)
-        value = power_kw / 1000 + 2 * usd / 10e6 + usd_per_kwh * 3 / (0.01 * np.sqrt(12))
-        found.append(Answer(scenario, "optimal", value, value, 0.0))
-    return found
-
-
-def test_indices_of_a_sum_are_shares_of_its_variance(
-    small: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Variances are 1/12, 4/12 and 9/12; nothing interacts."""
-    inputs, plan = read(small)
-    monkeypatch.setattr(uncertain, "answers", linear)
-    found = study(inputs, LINEAR, EXACT, plan=plan, samples=300, sobol=True)
-    assert [index.path for index in found.indices] == [dist.partition("=")[0] for dist in LINEAR]
-    for index, part in zip(found.indices, (1, 4, 9), strict=True):
-        assert index.first == pytest.approx(part / 14, abs=0.03)
-        assert index.total == pytest.approx(part / 14, abs=0.03)
-    assert found.indices_note == "From 1,280 scenarios of their own (Saltelli's design)."
 
 
 # Tornadoes: widths as solving by hand gives them, ranked, and why an end has no plan.

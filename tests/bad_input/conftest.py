@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner import cli
+from planner import cli, process
 from tests.world.files import FILES
 
 
@@ -43,7 +43,7 @@ def run(
 
     def command(arguments: list[str]) -> Answer:
         before = listing(tmp_path)
-        code = cli._run(partial(cli.app, arguments))
+        code = process.run(partial(cli.app, arguments))
         said = capsys.readouterr()
         return Answer(code, said.out, said.err, before, listing(tmp_path))
 

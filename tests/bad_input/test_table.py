@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from planner import cli, shipped
+from planner import cli, process, shipped
 from tests.bad_input.conftest import Answer, Runner
 from tests.world.files import BILL_FILES, FILES, SOLVE, changed
 
@@ -217,7 +217,7 @@ def assert_plain(case: object) -> None:
     """Check the problem file: its errors are plain lines with a code."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = cli._run(partial(cli.app, ["check", "problem.yaml"]))
+        code = process.run(partial(cli.app, ["check", "problem.yaml"]))
     said = out.getvalue() + err.getvalue()
     assert code in (0, 2), (case, said)
     refused = re.search(r"^(error|planner): .* \[[a-z0-9-]+\]$", said, re.MULTILINE)

@@ -165,6 +165,8 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert "is no problem file" in wrong(folder, crate, problem)
     assert "is given twice" in wrong(folder, problem, crate, crate)
     assert "no rate is given" in wrong(folder, problem, bolt)
+    both = ("--vendor", "ACME", "--vendor", "crate.xlsx=Crate")
+    assert "every bid has a value of its own" in wrong(folder, problem, crate, *both)
     assert "'x.csv' is none of the bids' files" in wrong(
         folder, problem, crate, "--vendor", "x.csv=ACME"
     )

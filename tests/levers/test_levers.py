@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from planner import shipped, units
 from planner.currency import USD
 from planner.infeasible import Oracle, removing_changes
-from planner.inputs import Change, Inputs, applied, value_at
+from planner.inputs import Change, Inputs, applied
 from planner.levers import Lever, levers, write_value
 from planner.loader import documents, load, read_document
 from planner.optimizer.search import Effort
+from planner.paths import value_at
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
 from tests.world.solved import solved
@@ -137,7 +138,7 @@ def test_where_a_lever_stands_is_what_the_file_says(name: str) -> None:
     for lever in levers(inputs):
         if lever.value is not None:
             assert applied(inputs, lever.to(lever.value)).problem == inputs.problem, lever.path
-            assert value_at(inputs, lever.path) == lever.value
+            assert value_at(inputs.problem, lever.path) == lever.value
 
 
 def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:

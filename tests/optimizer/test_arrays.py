@@ -21,7 +21,7 @@ from planner.optimizer.bill import Bill, Kernel, bill, sum_storage
 from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.useful_work import BestUse
 from planner.optimizer.work import Uses, Work, list_modes, most_gpus
-from planner.sizing.goodput import waiting_share
+from planner.sizing.availability import waiting_share
 from planner.units import DAY_S
 from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.world.random_cases import Case as Drawn

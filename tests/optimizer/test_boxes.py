@@ -14,9 +14,9 @@ from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import load
 from planner.optimizer import Question, optimise
+from planner.optimizer.boxes import Boxes, Space
 from planner.optimizer.objective import TIES, Columns, for_work
 from planner.optimizer.search import Effort, Point, divide_among_types
-from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import list_modes
 from planner.shipped import problem_files
 from tests.world.random_cases import Case as Drawn

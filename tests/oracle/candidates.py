@@ -10,7 +10,8 @@ import numpy as np
 from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem, Quantity
-from planner.verifier import excluded, hall
+from planner.verifier import excluded
+from planner.verifier.bill import fits
 from tests.oracle import facility
 from tests.oracle.money import Array, Market, within
 from tests.oracle.ways import spares_can_be_counted, ways
@@ -51,7 +52,7 @@ def enters(item: Item, market: Market) -> bool:
     """Return whether an item may be in the cluster; one that may not stands there if owned."""
     if excluded(market.basis, item, 0 if market.owned(item) else 1) is not None:
         return False
-    room = hall.fits(market.basis, item)
+    room = fits(market.basis, item)
     if (room is not None and room[1] == 0) or not facility.connects(item, market.basis):
         return False
     return _has_figures(item, market) and _has_performance(item, market)
@@ -136,7 +137,7 @@ def family_of(item: Item) -> str:
 
 
 def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candidate:
-    quantity = market.quantity(item)
+    quantity = market.basis.rule(item.id)
     ceiling = _ceiling(item, quantity, families)
     every = np.arange(int(min(ceiling, MOST_UNITS)) + 1)
     standing = facility.standing(item, market.basis)

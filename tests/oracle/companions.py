@@ -18,7 +18,7 @@ import pytest
 from planner.schema.catalog import Item, PortGroup
 from planner.schema.plan import FabricReport, Plan
 from planner.sizing.fabric import ComputeDesign, Tree, compute_sizes, fat_tree, smallest_size
-from planner.verifier import bill, hall
+from planner.verifier import bill
 from planner.verifier.basis import Basis, Findings
 from planner.verifier.fabric import Devices, Fabrics, plug_of
 from tests.oracle.facility import Whole, design, fewest
@@ -76,9 +76,9 @@ class _Smallest(Fabrics):
         return None if size is None else size.tree
 
 
-def _shared_racks(basis: Basis, counts: Mapping[str, int], rack: hall.Load) -> int:
+def _shared_racks(basis: Basis, counts: Mapping[str, int], rack: bill.Load) -> int:
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
-    loads = {i.id: hall.load_of(basis, i) for i in items if basis.of_unit(i, "rack_units")}
+    loads = {i.id: bill.load_of(basis, i) for i in items if basis.of_unit(i, "rack_units")}
     shares = {sku: tuple((load / rack).tolist()) for sku, load in loads.items()}
     names = sorted(shares, key=lambda sku: (-max(shares[sku]), sku))
     return fewest(tuple(shares[n] for n in names), tuple(counts[n] for n in names))
@@ -137,13 +137,13 @@ class Companions:
         plan = SimpleNamespace(fabrics=self._compute_fabrics(cluster), racks=(), lines=self.net)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(bill, "Fabrics", _Smallest)
-            patch.setattr(hall, "shared_racks", _shared_racks)
+            patch.setattr(bill, "shared_racks", _shared_racks)
             try:
                 made = bill.build_bill(_Unread(), basis, cluster, cast(Plan, plan))
             except ValueError:
                 return None
-        racks = (each.racks for each in made.room.sets if each.sku not in made.standing)
-        return dict(made.companions), sum(racks)
+        racks = made.room.by_item.items()
+        return dict(made.companions), sum(n for sku, n in racks if sku not in made.standing)
 
     def _compute_fabrics(self, cluster: Mapping[str, int]) -> list[Any]:
         """Return a fabric for each design of GPU systems, with what it serves."""

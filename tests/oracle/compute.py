@@ -12,8 +12,8 @@ import numpy as np
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem
-from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
-from planner.verifier.physics import usable_gpus
+from planner.verifier.job import failure_rate
+from planner.verifier.physics import gpus_of, usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.facility import design
 from tests.oracle.money import RESOURCES, Array, Market, within
@@ -100,10 +100,6 @@ def _nothing() -> Array:
     return np.zeros(RESOURCES)
 
 
-def _gpus(item: Item) -> int:
-    return 0 if item.provides.gpus is None else item.provides.gpus.value
-
-
 def _uses(
     job: Job, systems: Sequence[Candidate], most: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -136,7 +132,7 @@ def uses(job: Job, items: Sequence[Item]) -> list[Job]:
         if item.spare_unit is None or item.id in asked or is_pooled(item, job):
             continue
         known = {usable_gpus(job, item)}
-        for most in range(_gpus(item) - 1, 0, -1):
+        for most in range(gpus_of(item) - 1, 0, -1):
             gpus = job.gpus.model_copy(update={"per_system": {**asked, item.id: most}})
             one = job.model_copy(update={"gpus": gpus})
             if job.parallelism is None or most < job.parallelism.tensor:
@@ -160,22 +156,13 @@ def _in_range(gpus: int, problem: Problem) -> bool:
     return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
 
 
-def failures_per_gpu_day(item: Item, job: Job) -> float:
-    """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
-    given, own = job.failure_rate, item.gpu.failures_per_day
-    if given is None and own is not None:
-        return own.value
-    rate = DEFAULT_FAILURES if given is None else given
-    return FAILURES_PER_GPU_DAY[rate] if isinstance(rate, str) else rate
-
-
 def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:
     """Return what one system writes or reads, before the storage client's factor."""
     given: float | None = getattr(problem.storage.client_limit, direction)
     if given is not None:
         return given
     figure = getattr(item.client, direction)
-    return float(_gpus(item)) if figure is None else float(figure.value)
+    return float(gpus_of(item)) if figure is None else float(figure.value)
 
 
 def _clients_gb_per_s(
@@ -203,7 +190,7 @@ def _describe(
     chosen: Sequence[Way],
 ) -> Compute | None:
     items = [systems[t].item for t in types]
-    rate = max(failures_per_gpu_day(item, problem.job) for item in items)
+    rate = failure_rate(problem.job, items)
     pairs = list(zip(systems, bought, strict=True))
     consumed = sum((system.consumed[n] for system, n in pairs), _nothing())
     for place, way in zip(types, chosen, strict=True):
@@ -215,7 +202,7 @@ def _describe(
     return Compute(
         bought=bought,
         gpus_used=gpus,
-        gpus_bought=sum(_gpus(system.item) * n for system, n in pairs),
+        gpus_bought=sum(gpus_of(system.item) * n for system, n in pairs),
         consumed=consumed,
         units=sum(bought),
         useful_tflops=min(useful_tflops(way, problem.job, gpus) for way in chosen),

@@ -144,7 +144,7 @@ def _has_what_is_demanded(market: Market, entering: Sequence[Candidate]) -> bool
         item.id in there or not (asked.min or asked.fixed)
         for item in market.catalog.values()
         if item.category in ("gpu_system", "storage")
-        for asked in (market.quantity(item),)
+        for asked in (market.basis.rule(item.id),)
     )
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import LinearConstraint, milp
 
 from planner.schema.catalog import Item, PortGroup
 from planner.schema.problem import Network
-from planner.verifier import hall
+from planner.verifier import bill
 from planner.verifier.basis import Basis
 from planner.verifier.fabric import Devices, plug_of
 
@@ -45,12 +45,12 @@ def up(amount: npt.NDArray[np.floating[Any]]) -> Whole:
 
 def standing(item: Item, basis: Basis) -> Standing | None:
     """Return how GPU systems or storage of a kind stand, None where that is not known."""
-    found, own = hall.fits(basis, item), item.consumes.racks is not None
+    found, own = bill.fits(basis, item), item.consumes.racks is not None
     if found is None:
         return None
     racks, units = found[0], max(1, found[1])
-    pdus = 0 if own else hall.pdus_of(basis, (basis.rated_kw(item) or 0.0) * units / racks)
-    return Standing(units, racks, own, pdus or 0)
+    pdus = 0 if own else bill.pdus_of(basis, (basis.rated_kw(item) or 0.0) * units / racks)
+    return Standing(units, racks, own, pdus)
 
 
 def built(network: Network) -> list[Network]:

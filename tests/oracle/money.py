@@ -14,7 +14,7 @@ import numpy.typing as npt
 from planner.inputs import Inputs
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Problem, Quantity
+from planner.schema.problem import Problem
 from planner.verifier.basis import DECIDED, Basis, present_years
 from tests.oracle import facility
 from tests.oracle.facility import Whole
@@ -56,8 +56,7 @@ class Market:
 
     def support_usd(self, item: Item) -> float:
         """Return support per unit and year."""
-        price = self.prices.get(item.id)
-        return round(price.support_usd_per_year(self.unit_net_usd(item)), 2) if price else 0.0
+        return round(self.basis.sale(item).support_usd_per_year(self.unit_net_usd(item)), 2)
 
     def subscription_usd(self, item: Item) -> float:
         """Return the subscription per unit and year."""
@@ -65,13 +64,9 @@ class Market:
         yearly = sale.price.per_year_usd if sale.price else None
         return round((yearly or 0.0) * (1.0 - sale.discount), 2)
 
-    def quantity(self, item: Item) -> Quantity:
-        """Return what the user says of an item's count."""
-        return self.basis.rule(item.id)
-
     def owned(self, item: Item) -> int:
         """Return what is installed and not retired."""
-        return self.basis.sale(item).owned
+        return self.basis.owned(item.id)
 
     def in_place(self, item: Item, units: Whole) -> Whole:
         """Return what stands there with so many in the cluster: never less than is owned."""
@@ -108,7 +103,7 @@ class Market:
 
     def _in_time(self, item: Item) -> bool:
         longest = self.problem.targets.max_lead_time_days
-        return longest is None or (self.prices[item.id].lead_time_days or 0.0) <= longest
+        return longest is None or (self.basis.sale(item).lead_time_days or 0.0) <= longest
 
     def available(self, item: Item, units: Whole) -> Mask:
         """Return where the purchase for so many in place is possible: sale, stock, lead time."""
@@ -122,7 +117,7 @@ class Market:
     def _to_be_had(self, item: Item, bought: Whole) -> Mask:
         if not (self.for_sale(item) and self._in_time(item)):
             return np.asarray(bought == 0)
-        own = self.quantity(item).stock
+        own = self.basis.rule(item.id).stock
         stock = self.prices[item.id].stock if own is None else own
         return np.asarray(bought <= (math.inf if stock is None else stock))
 
@@ -133,11 +128,10 @@ class Market:
 
         ``power_share`` is what of its rated power a unit is provisioned for.
         """
-        used, units, site = units, self.in_place(item, units), self.problem.site
+        used, units, pue = units, self.in_place(item, units), self.basis.pue(item)
         term, found = self.problem.term, np.zeros((len(units), RESOURCES))
         draw_kw = (self.basis.rated_kw(item) or 0.0) * power_share
         liquid, typical_kw = self.basis.liquid_share(item), self.basis.typical_kw(item) or 0.0
-        pue = liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air
         kg = self.basis.of_unit(item, "weight_kg") or 0.0
         each = {POWER: draw_kw, FACILITY: draw_kw * pue, LIQUID: draw_kw * liquid, WEIGHT: kg}
         each[AIR] = draw_kw - each[LIQUID]

@@ -32,13 +32,6 @@ FEW = 50
 Mode = Literal["async", "sync", "local"]
 
 
-def goodput(
-    interval_s: Array, stall_s: Array, drain_s: Array, restart_s: Array, mtti_s: float
-) -> Array:
-    """Return the goodput of one level, restarts with their restores."""
-    return np.asarray(physics.goodput(Times(interval_s, stall_s, drain_s, restart_s, 0.0, mtti_s)))
-
-
 def best_interval_s(stall_s: Array, mtti_s: float, low_s: Array, high_s: float) -> Array:
     """Return the interval within [low, high] with the most goodput, which has one maximum.
 

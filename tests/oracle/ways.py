@@ -67,8 +67,7 @@ def _points(item: Item, precision: Precision, basis: Basis) -> Iterator[tuple[fl
 def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None]:
     """Return a GPU's rate before the costs of scale and the GPUs it holds at; 0 where unknown."""
     if job.training.model is not None:
-        row = measured_rate(item, job, precision)
-        return (0.0, None) if row is None else (row.rate_tflops, row.gpus)
+        return measured_rate(item, job, precision) or (0.0, None)
     peak = peak_tflops(item, precision) or 0.0
     return peak * (job.training.mfu or 1.0), job.training.scale_reference
 

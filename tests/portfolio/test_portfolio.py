@@ -20,7 +20,6 @@ from planner import shipped
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
-from planner.library import is_portfolio
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
 from planner.portfolio import analysis, views
@@ -32,6 +31,7 @@ from planner.portfolio.plan import solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
 from planner.report.edition import visible_fields
+from planner.sources import is_portfolio
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
 from tests.world.commands import ran

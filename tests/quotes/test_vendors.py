@@ -346,12 +346,47 @@ def test_file_longer_than_is_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "above"),
+    [("Part,Description,Qty,Unit Price,Total", "Currency,USD"),
+     ("SKU,Product,Q'ty,Price,Total", "Prices in US Dollars"),
+     ("Material Number,Nomenclature,Qty,Unit price USD,Price USD", ""),
+     ("Artikel,Material Description,Menge,E-Preis,G-Preis", "$")],
+)  # fmt: skip
+def test_words_of_a_header(tmp_path: Path, header: str, above: str) -> None:
+    text = f"Quote date: 2026-11-02\n{above}\n{header}\nQM9700,NDR switch,2,30000,60000\n"
+    quote = quoted(tmp_path / "q.csv", f"{text},Sum,,,60000\n")
+    assert net_of(quote) == {SWITCH: 30_000.0}
+    assert agreed(quote) == {"Sum": True}
+
+
+@pytest.mark.parametrize(
+    "service",
+    ["SupportEdge Advisor 36M", "3Yr Premier 24x7 4Hr Resp", "Keep your drive 3 years, DGX B200"],
+)
+def test_service_without_a_word_for_support(tmp_path: Path, service: str) -> None:
+    text = f'{HEAD}{COLUMNS},DGX B200,4,400000,1600000\n,"{service}",4,30000,120000\n'
+    (price,) = quoted(tmp_path / "q.csv", text).prices
+    assert (price.net_usd, price.support_usd_per_year) == (400_000.0, pytest.approx(10_000.0))
+
+
+def test_total_that_was_never_computed_is_no_unread_line(tmp_path: Path) -> None:
+    rows: Rows = [[None, "QM9700", 2, 30_000, "=C4*D4", None],
+                  [None, "Total", None, None, "=E4", None]]  # fmt: skip
+    quote = read_rows(tmp_path, offer(rows=rows))
+    assert kinds(quote) == {"item": 1, "total": 1}
+    assert "no total to compare" in " ".join(quote.findings)
+
+
+@pytest.mark.parametrize(
     ("text", "item"),
     [("MQM9700-NS2F NDR switch", "nvidia_qm9700"), ("quantum 2 qm-9700", "nvidia_qm9700"),
      ("AI400X2T", "ddn_ai400x2_turbo"), ("DDN AI400X2 Turbo 500TB", "ddn_ai400x2_turbo"),
      ("AI400X2 500 TB", "ddn_ai400x2_500tb"), ("AI400X2, 250 TB", "ddn_ai400x2"),
      ("MSN5600-CS2FC", "nvidia_sn5600"), ("SN2201", "nvidia_sn2201"),
-     ("Power cord for SN2201", None), ("MQM9790-NS2F", None), ("Store 500 TB", None)],
+     ("SN5610 switch", "nvidia_sn5610"), ("VAST EBox", "vast_ebox"), ("EBox", None),
+     ("ThinkSystem SR680a V4 8x B200", "lenovo_sr680a_v4_b200"), ("MMS4X00-NS", None),
+     ("Optics for SN5600", None), ("Power cord for SN2201", None), ("MQM9790-NS2F", None),
+     ("Store 500 TB", None)],
 )  # fmt: skip
 def test_product_by_description_and_sku(tmp_path: Path, text: str, item: str | None) -> None:
     quote = quoted(tmp_path / "q.csv", f'{HEAD}{COLUMNS},"{text}",2,1000,2000\n')

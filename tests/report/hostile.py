@@ -12,7 +12,7 @@ import pytest
 import yaml
 from openpyxl.workbook import Workbook
 
-from planner import cli
+from planner import cli, process
 from planner.files import load_bytes
 from tests.world.files import BOOK, CATALOG, PROBLEM
 
@@ -138,7 +138,7 @@ def command(*arguments: str) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PLANNER_DEBUG", "1")
         patch.setattr(sys, "argv", ["planner", *arguments, "--also", "bill.csv,bill.json"])
-        return cli._run(cli.app)
+        return process.run(cli.app)
 
 
 # A workbook as openpyxl reads it.

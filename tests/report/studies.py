@@ -17,7 +17,6 @@ from planner.schema.analysis import (
     End,
     Frontier,
     FrontierPoint,
-    Index,
     Percentiles,
     Sweep,
     Swing,
@@ -218,17 +217,12 @@ def uncertain() -> Uncertain:
                           mean_regret=mean, most_regret=most)
             for name, n, best_in, feasible, mean, most in plans
         ),
-        indices=tuple(
-            Index(path=column.name, label=column.label, first=first, total=first + 0.07)
-            for column, first in ((FAILURES, 0.61), (BUDGET, 0.18))
-        ),
-        indices_note="of the scenarios that have a plan; 25 of 512 have none",
     )  # fmt: skip
 
 
 FREE = {
     "problem", "problem_file", "scenario", "label", "path", "distribution", "text", "base_text",
-    "reason", "x_label", "y_label", "message", "indices_note", "limit", "binding", "counts",
+    "reason", "x_label", "y_label", "message", "limit", "binding", "counts",
 }  # fmt: skip
 """Fields that hold texts of users and catalogs, or words made of them."""
 

@@ -17,7 +17,7 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from planner.report.exports import defuse_formula
-from planner.report.words import CELL_LIMIT, clean
+from planner.report.formats import CELL_LIMIT, clean
 from tests.report.hostile import HARMLESS, TEXTS, command, lay_out, opened
 from tests.workbook.office import convert, needs_office
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.goodput import (
+from planner.sizing.availability import (
     FAILURES_PER_GPU_DAY,
-    Levels,
-    best_interval_s,
-    exact_period_s,
-    goodput,
-    goodput_loss,
     longest_swap_per_mtti,
     remote_share,
     repair_load,
@@ -24,7 +20,53 @@ from planner.sizing.goodput import (
     waiting_odds,
     waiting_share,
 )
+from planner.sizing.goodput import (
+    Local,
+    Numbers,
+    Times,
+    best_interval_s,
+    goodput,
+    goodput_loss,
+    kept_by_swaps,
+)
 from planner.verifier.physics import waiting_share as waiting_by_poisson
+
+
+class Levels(NamedTuple):
+    """Checkpoints of one job on one level, or on two; times in seconds."""
+
+    interval: float
+    stall: float
+    drain: float
+    restart: float
+    restore: float
+    mtti: float
+    every: int = 1
+    local_drain: float = 0.0
+    near: float = 0.0
+    far: float = 1.0
+    slowdown: float = 0.0
+    hardware: float = 0.0
+    swap: float = 0.0
+
+
+def losses(of: Levels, waiting: float = 0.0) -> dict[str, float]:
+    def one(value: float) -> Numbers:
+        return np.array([float(value)])
+
+    local, swaps = None, kept_by_swaps(of.hardware, of.swap, one(of.mtti))
+    if of.far < 1.0:
+        local, swaps = (
+            Local(
+                *(of.every, of.far, of.near, of.hardware, of.swap), one(of.local_drain), one(1) > 0
+            ),
+            one(1),
+        )
+    stopped = one(of.stall + of.slowdown * of.drain / of.every)
+    recovery, restore = one(of.restart + of.restore), one(of.restore)
+    times = Times(one(of.stall), stopped, one(of.drain), recovery, restore, one(0), local)
+    return goodput_loss(times, one(of.interval), one(of.mtti), swaps=swaps, waiting=waiting)
+
 
 GOODPUT_TABLE = [  # interval, stall, drain, restart, MTTI (all s), goodput
     (1_800, 50.5, 0, 600, 11_123, 0.84840),
@@ -58,7 +100,7 @@ def test_losses_add_up_to_what_is_lost(
     interval = z * mtti
     stall, drain_time = stall_share * interval, drain * mtti
     levels = Levels(interval, stall, drain_time, restart * mtti, restore * mtti, mtti)
-    loss = goodput_loss(replace(levels, drain_slowdown=slowdown))
+    loss = losses(levels._replace(slowdown=slowdown))
     kept = goodput(interval, stall, drain_time, (restart + restore) * mtti, mtti, slowdown)
     assert sum(loss.values()) == pytest.approx(1 - kept, abs=1e-12)
     assert all(0 <= part <= 1 for part in loss.values())
@@ -84,7 +126,7 @@ DAILY = Levels(180, 0.5, 70, 610, 0, 43_649, 4, 3, 120, 0.1)
 
 
 def kept_by(levels: Levels) -> float:
-    return 1.0 - sum(goodput_loss(levels).values())
+    return 1.0 - sum(losses(levels).values())
 
 
 @pytest.mark.parametrize(("levels", "kept"), [(HOURLY, 0.898107), (DAILY, 0.990470)])
@@ -104,7 +146,7 @@ def test_published_two_level_overheads(
     for k in range(1, 40):
         levels = Levels(300, blocked_s, far_s, 0, 0, 11_131, k, 0, 0, q2, 1.0)
         # Their checkpoint blocks until it is safe, so nothing is lost with its drain.
-        tried = (kept_by(replace(levels, interval_s=10 * 1.01**step)) for step in range(600))
+        tried = (kept_by(levels._replace(interval=10 * 1.01**step)) for step in range(600))
         share = max(tried) * math.exp(q2 * far_s / 11_131)
         best = max(best, (share, k))
     assert best[1] == every
@@ -112,16 +154,16 @@ def test_published_two_level_overheads(
 
 
 def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
-    levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
-    parts = goodput_loss(levels)
+    levels = HOURLY._replace(restore=50, slowdown=0.3)
+    parts = losses(levels)
     assert min(share for cause, share in parts.items() if cause != "waiting") > 0
-    swapped = replace(levels, hardware_share=0.8, swap_s=200)
-    mended = goodput_loss(swapped, waiting=0.05)
+    swapped = levels._replace(hardware=0.8, swap=200)
+    mended = losses(swapped, waiting=0.05)
     assert sum(mended.values()) == pytest.approx(1 - kept_by(swapped) * 0.95, rel=1e-12)
     assert mended["waiting"] > 0 and mended["restart"] > parts["restart"]
-    assert goodput_loss(replace(levels, restore_s=0))["restore"] == 0
-    assert goodput_loss(replace(levels, stall_s=0, drain_slowdown=0))["stall"] == 0
-    assert goodput_loss(replace(levels, stall_s=121))["stall"] == 1
+    assert losses(levels._replace(restore=0))["restore"] == 0
+    assert losses(levels._replace(stall=0, slowdown=0))["stall"] == 0
+    assert losses(levels._replace(stall=121))["stall"] == 1
 
 
 def test_what_needs_the_remote_level() -> None:
@@ -164,7 +206,7 @@ def lambert_w0(x: float) -> float:
 @given(st.floats(-4, 1).map(lambda exponent: 10.0**exponent))
 def test_exact_period_is_the_lambert_closed_form(ratio: float) -> None:
     closed_form = 1 + ratio + lambert_w0(-math.exp(-(1 + ratio)))
-    assert exact_period_s(ratio, 1.0) == pytest.approx(closed_form, rel=1e-8)
+    assert best_interval_s(ratio, 1.0) == pytest.approx(closed_form, rel=1e-8)
 
 
 # Availability with spares: known answers, the chain of states, where the formula ends.

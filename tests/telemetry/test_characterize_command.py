@@ -183,7 +183,7 @@ def examined(kind: str, seed: int) -> Result:
     is_rate = case.form == "rate"
     scale = 1.0 if is_rate else 1e-9
     raw = Raw("c", "trace", trace.time_s, trace.write * scale, trace.read * scale, is_rate, True)
-    found = cluster(raw, ReadOptions(stamp=case.stamp))
+    found = cluster(raw, ReadOptions())
     pairs = tuple(zip(truth.jobs, matched(truth, found.jobs), strict=True))
     writes = counted(truth, found.table)
     return Result(f"{kind}-{seed}", pairs, len(found.jobs), writes, case.sample_s)

@@ -182,6 +182,13 @@ def test_other_files_are_refused_in_a_line_with_the_fix(tmp_path: Path, name: st
     assert len(str(refused.value).splitlines()) == 1
 
 
+def test_rows_in_no_order_have_the_sampling_of_sorted_ones(tmp_path: Path) -> None:
+    order = np.random.default_rng(1).permutation(SAMPLES)
+    found = series(only(tmp_path, "csv", text(NAMED, [each[order] for each in PLAIN])), OPTIONS)
+    assert found.sample_s == 10.0
+    np.testing.assert_allclose(found.write, WRITE)
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", ["epoch", "milliseconds", "timestamp", "zulu", "offset"])
 def test_times_of_every_kind(tmp_path: Path, ending: str, kind: str) -> None:

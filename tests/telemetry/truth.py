@@ -66,8 +66,8 @@ class Faults:
 
 @dataclass(frozen=True)
 class Case:
-    """A trace to be made. ``form`` is rate, bytes or counter; ``stamp`` the end of a sample under
-    which a rate is filed; ``jitter`` a share of a sample by which times scatter."""
+    """A trace to be made. ``form`` is rate, bytes or counter; ``jitter`` a share of a sample by
+    which times scatter."""
 
     length_s: float
     jobs: tuple[Job, ...]
@@ -75,7 +75,6 @@ class Case:
     faults: Faults = Faults()
     sample_s: float = 10.0
     form: str = "rate"
-    stamp: str = "start"
     jitter: float = 0.0
 
 
@@ -139,9 +138,8 @@ def random_case(kind: str, seed: int) -> Case:
         steps=int(random.integers(1, 5)) if kind == "clocks" else 0,
         resets=int(random.integers(0, 6)) if form == "counter" else 0,
     )
-    stamp = "end" if kind == "sampling" and random.random() < 0.5 else "start"
     jitter = float(random.choice([0.0, 0.1])) if lossy or form == "counter" else 0.0
-    return Case(length, tuple(jobs), kind in BUSY, faults, sample_s, form, stamp, jitter)
+    return Case(length, tuple(jobs), kind in BUSY, faults, sample_s, form, jitter)
 
 
 def _shape(random: Random, sample_s: float) -> Job:
@@ -285,8 +283,7 @@ def made(case: Case, seed: int) -> tuple[Trace, Truth]:
     def clock(at_s: Floats) -> Floats:
         return np.asarray(at_s + 1_767_225_600.0 + offsets[np.searchsorted(steps, at_s)])
 
-    late = case.stamp == "end" and case.form != "counter"
-    stamps = edges if case.form == "counter" else edges[1:] if late else edges[:-1]
+    stamps = edges if case.form == "counter" else edges[:-1]
     columns = [
         _column(case.form, edges, _moved_gb(np.concatenate(flow), edges), np.sort(resets), random)
         for flow in (writing, reading)

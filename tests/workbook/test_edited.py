@@ -13,7 +13,7 @@ from planner.schema.analysis import Audit
 from planner.workbook import write
 from planner.workbook.audit import audit
 from planner.workbook.book import Book
-from planner.workbook.live import Scalar
+from planner.workbook.formulas import Scalar
 from tests.workbook.conftest import CREATED, Made, shipped
 from tests.workbook.excel import Excel, saved_with, typed_into
 from tests.workbook.office import convert, needs_office, values

@@ -20,7 +20,7 @@ from planner.files import load_bytes
 from planner.schema.plan import Plan
 from planner.workbook.audit import audit
 from planner.workbook.book import Book, Sheet
-from planner.workbook.live import (
+from planner.workbook.formulas import (
     FAULT,
     V,
     as_value,

@@ -14,7 +14,7 @@ from planner.report.edition import in_currency
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import performance, write
 from planner.workbook.book import Book
-from planner.workbook.live import V
+from planner.workbook.formulas import V
 from tests.workbook.conftest import CREATED, SOLVABLE, Made, made, shipped
 from tests.workbook.excel import unlike
 from tests.workbook.office import convert, needs_office, values

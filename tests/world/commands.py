@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from planner import cli
+from planner import cli, process
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def ran(*arguments: str) -> Ran:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("PLANNER_DEBUG", "1")
         patch.setenv("COLUMNS", "100")
-        code = cli._run(partial(cli.app, list(arguments)))
+        code = process.run(partial(cli.app, list(arguments)))
     return Ran(code, out.getvalue(), err.getvalue())
 
 

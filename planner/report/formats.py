@@ -313,18 +313,23 @@ def goal(study: Study) -> str:
     return objective_label(study.objective)
 
 
-def amount(study: Study, value: float) -> str:
+def objective_amount(study: Study, value: float) -> str:
     """A value of the objective with its unit."""
     return amount_of(study.objective, value)
+
+
+def base_objective(study: Study) -> str:
+    """The objective of the unchanged problem with its name; nothing where it has no plan."""
+    return "" if study.base is None else f"{goal(study)} {objective_amount(study, study.base)}"
 
 
 def unchanged_objective(study: Study) -> str:
     """The objective of the unchanged problem with its bound, as a sentence."""
     if study.base is None:
         return "The unchanged problem is infeasible."
-    text = f"Unchanged problem: {goal(study)} {amount(study, study.base)}"
-    bound = "no bound" if study.base_bound is None else f"bound {amount(study, study.base_bound)}"
-    return f"{text}; {bound}."
+    limit = study.base_bound
+    bound = "no bound" if limit is None else f"bound {objective_amount(study, limit)}"
+    return f"Unchanged problem: {base_objective(study)}; {bound}."
 
 
 def count_statuses(statuses: Mapping[str, int]) -> str:

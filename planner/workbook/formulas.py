@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
-from planner.report.words import clean
+from planner.report.formats import clean
 
 
 class Fault:
