@@ -79,24 +79,20 @@ def solve(
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
-        Args:
-            problem: the `pulp.LpProblem`; its variables are left as they are.
-            gap: how far the solver may stop from its bound, as a share of the objective.
-            time_limit_s: without one `LONGEST_S`.
-            presolve: whether the solver may simplify the problem first.
-            relaxed: whether fractions will do in place of whole numbers.
-            known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
-                a share of 1e-5. It gets the value alone, and has to find a solution itself.
-            start: a solution that HiGHS begins with, by variable; CBC does without.
-    <<<<<<< HEAD
-            cutoff: of a minimum, the value that solutions have to be below; HiGHS alone.
-            stop: whether to end as at a time limit, asked again and again by HiGHS.
-    =======
-            stop: whether to end as at a time limit; HiGHS calls it again and again.
-    >>>>>>> main
+    Args:
+        problem: the `pulp.LpProblem`; its variables are left as they are.
+        gap: how far the solver may stop from its bound, as a share of the objective.
+        time_limit_s: without one `LONGEST_S`.
+        presolve: whether the solver may simplify the problem first.
+        relaxed: whether fractions will do in place of whole numbers.
+        known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
+            a share of 1e-5. It gets the value alone, and has to find a solution itself.
+        start: a solution that HiGHS begins with, by variable; CBC does without.
+        stop: whether to end as at a time limit; HiGHS calls it again and again.
+        cutoff: of a minimum, the value that solutions have to be below; CBC does without.
 
-        Raises:
-            SolverError: the solver is missing, cannot write its files, or ended without an answer.
+    Raises:
+        SolverError: the solver is missing, cannot write its files, or ended without an answer.
     """
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:

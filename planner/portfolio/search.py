@@ -218,8 +218,7 @@ class Search:
                 break
             unsolved = [key for key in keys if key not in sites.solutions]
             if unsolved:
-                fewest = min(unsolved, key=lambda key: len(key[1]))
-                sites.solve(fewest, worst - bound)
+                sites.solve(min(unsolved, key=lambda key: len(key[1])), worst - bound)
             elif values := sites.plan(keys):
                 self._take(found, goal, values, least=least)
 
