@@ -46,9 +46,8 @@ from planner.schema.analysis import (
     Verification,
 )
 from planner.schema.bill import Bids, Quote
-from planner.schema.operation import Simulation, SizeReport
+from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import Plan
-from planner.schema.telemetry import Characterization
 from planner.terminal import coloured, say, show_progress
 from planner.units import one_of
 

@@ -19,12 +19,12 @@ from planner.analysis.offers import (
     Counts,
     Offer,
     Prices,
+    apply_offers,
+    list_objections,
     lot_counts,
-    objections,
-    offer_of,
-    with_offers,
+    make_offer,
 )
-from planner.analysis.variants import NO_PLAN, head_of
+from planner.analysis.variants import NO_PLAN, study_head
 from planner.api import Options, why_infeasible
 from planner.case import resolve
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
@@ -52,7 +52,7 @@ def evaluate(
 
     ``progress`` takes the bids that are planned, and the number of all.
     """
-    offers = [offer_of(*pair, inputs) for pair in zip(LETTERS, quotes, strict=False)]
+    offers = [make_offer(*pair, inputs) for pair in zip(LETTERS, quotes, strict=False)]
     plans: dict[str, Planned] = {}
     for done, offer in enumerate(offers, 1):
         if not offer.open:
@@ -65,7 +65,7 @@ def evaluate(
     ranks = {key: rank for rank, key in enumerate(order, 1)}
     mix, remark = best_mix(inputs, options, [offer for offer in offers if not offer.open])
     return Bids(
-        **head_of(inputs, options.gap),
+        **study_head(inputs, options.gap),
         measure=measure,
         money=money_of(inputs),
         bids=tuple(_record(inputs, o, plans.get(o.key), ranks.get(o.key)) for o in offers),
@@ -155,8 +155,8 @@ def _planned(
     explained: bool,
 ) -> Planned:
     """Plan the problem with prices, lots and charges laid over it, and verify the plan."""
-    inputs = with_offers(own, prices, lots, charges)
-    bare = Planned(inputs, prices, charges, against=tuple(objections(own, lots)))
+    inputs = apply_offers(own, prices, lots, charges)
+    bare = Planned(inputs, prices, charges, against=tuple(list_objections(own, lots)))
     if bare.against:
         return bare
     try:
@@ -274,7 +274,7 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
     if planned.against:
         update["state"] = "breaks"
     if planned.plan is not None:
-        lacks = tuple(lacks_of(inputs, planned))
+        lacks = tuple(list_lacks(inputs, planned))
         update |= {
             "state": "meets",
             "measured": score(planned.plan, inputs),
@@ -295,7 +295,7 @@ def _figures(plan: Plan) -> BidFigures:
     return BidFigures.model_validate(known | {"capex_usd": known["capex_usd"] or 0.0})
 
 
-def lacks_of(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
+def list_lacks(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
     """Yield purchased units that are not quoted, and support and subscriptions that are not, at
     their cost in the book."""
     assert planned.plan is not None

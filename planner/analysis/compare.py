@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
     Variants,
-    confirmed,
+    certify_operation,
+    confirm_plan,
     error_text,
-    head_of,
-    no_worse,
-    others,
-    proof_of,
-    value_of,
+    floor_change,
+    list_others,
+    objective_value,
+    study_head,
 )
 from planner.analysis.verification import problem_name, read_plan
 from planner.api import Options, solve_with
@@ -47,7 +47,6 @@ from planner.schema.analysis import (
     RulesTable,
     Series,
     Side,
-    SideKind,
     Way,
 )
 from planner.schema.operation import Loss
@@ -62,7 +61,8 @@ Read = tuple[Side, Plan]
 """A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
 DEMAND = "the job's demand"
-_KINDS: dict[str, SideKind] = {
+_Kind = Literal["plan", "problem", "workbook"]
+_KINDS: dict[str, _Kind] = {
     ".json": "plan",
     ".yaml": "problem",
     ".yml": "problem",
@@ -112,7 +112,6 @@ def read_sides(
         side = Side(
             key=key,
             source=str(source) if isinstance(source, Path) else problem_name(plan),
-            kind=kind,
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
             verdict=tuple(plan.verdict.values()),
@@ -122,7 +121,7 @@ def read_sides(
     return found
 
 
-def _kind(path: Path | Plan | Inputs) -> SideKind:
+def _kind(path: Path | Plan | Inputs) -> _Kind:
     """Kind of a model, or of a file by its name, refused before anything is solved."""
     if not isinstance(path, Path):
         return "plan" if isinstance(path, Plan) else "problem"
@@ -234,7 +233,7 @@ def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
             counts[place] = sum(each.quantity for each in same)
             spent[place] = None if None in paid else sum(each or 0.0 for each in paid)
         equal = all(_all_same([some[place] for place in at]) for some in (counts, spent))
-        named = {"sku": line.sku, "section": line.section, "product": product(line)}
+        named = {"sku": line.sku, "product": product(line)}
         yield LineRow(**named, equal=equal, quantity=_series(counts), capex_usd=_series(spent))
 
 
@@ -384,7 +383,7 @@ def rules_table(
         apart = value / first - 1.0 if value is not None and first else None
         update = {"measured": value, "difference": apart}
         rows[place] = rows[place].model_copy(update=update)
-    return RulesTable(**head_of(inputs, options.gap), measure=measure, rows=tuple(rows))
+    return RulesTable(**study_head(inputs, options.gap), measure=measure, rows=tuple(rows))
 
 
 def _rule_plan(
@@ -404,7 +403,7 @@ def _rule_plan(
         if best.impossible:
             status, reason = "infeasible", best.reason or NO_PLAN
         return {"status": status, "reason": reason}
-    plan = confirmed(new, best.case, best.proof, options.gap)
+    plan = confirm_plan(new, best.case, best.proof, options.gap)
     return {"status": plan.status, "plan": plan}
 
 
@@ -457,19 +456,19 @@ def alternatives(
     """
     options, case = options.started(), resolve(inputs)
     best = solve_with(inputs, options, search=FOR_THE_PLAN)
-    base = Alternatives(**head_of(inputs, options.gap), status=best.status, within=within)
+    base = Alternatives(**study_head(inputs, options.gap), status=best.status, within=within)
     variants = Variants(inputs, options)
     proof = variants.best_of(case, ties=True).proof if best.jobs else None
     if proof is None or proof.operation is None or proof.bound is None:
         return base.model_copy(update={"message": UNPROVEN if best.jobs else best.message})
     sign, bound = 1.0 if case.maximise else -1.0, natural(case.objective, proof.bound)
     worst = bound * (1.0 - sign * within)
-    floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
+    floor = floor_change(inputs, case.objective, worst, FLOOR_MARGIN)
     kept = [(proof.operation, [Way(name="best", label="the best plan")])]
     undecided = list[str]()
 
     def shortfall(run: Run) -> float:
-        return max(0.0, sign * (bound - value_of(case, run))) / max(abs(bound), 1e-12)
+        return max(0.0, sign * (bound - objective_value(case, run))) / max(abs(bound), 1e-12)
 
     directions = list(_directions(inputs, case, proof.operation, floor))
     for place, (way, changes) in enumerate(directions):
@@ -486,15 +485,20 @@ def alternatives(
                 break
     near = list[Alternative]()
     for run, ways in kept:
-        plan, proven = best, proof_of(case, run, proof.bound)
+        plan, proven = best, certify_operation(case, run, proof.bound)
         if near:  # the share is of the bound, a gap of the value
             gap = max(proven.gap or 0.0, within / (1.0 - within))
             plan = assemble(inputs, case, proven, solver=options.solver, gap=gap)
             verify(inputs, plan)
-        figures = {"value": value_of(case, run), "shortfall": shortfall(run)}
+        figures = {"value": objective_value(case, run), "shortfall": shortfall(run)}
         near.append(Alternative(ways=tuple(ways), plan=plan, **figures))
-    update = {"bound": bound, "worst": worst, "alternatives": tuple(near)}
-    return base.model_copy(update={**update, "undecided": tuple(undecided)})
+    update = {
+        "bound": bound,
+        "worst": worst,
+        "alternatives": tuple(near),
+        "undecided": tuple(undecided),
+    }
+    return base.model_copy(update=update)
 
 
 def _directions(
@@ -502,7 +506,7 @@ def _directions(
 ) -> Iterator[tuple[Way, tuple[Change, ...]]]:
     """Yield every direction with its changes: other vendors and types alone, then extremes."""
     found: list[tuple[str, str, tuple[Change, ...]]] = [
-        (each.kind, each.label, each.changes) for each in others(inputs, case, held.units)
+        (each.kind, each.label, each.changes) for each in list_others(inputs, case, held.units)
     ]
     for name, objective in _EXTREMES.items():
         if objective == case.objective or (objective == "tco" and inputs.problem.term is None):

@@ -13,12 +13,12 @@ from planner.analysis.variants import (
     NO_PLAN,
     Best,
     Variants,
-    case_no_worse,
-    no_worse,
-    open_levers,
-    operation_of,
-    others,
-    value_of,
+    fix_open_levers,
+    floor_change,
+    floored_case,
+    list_others,
+    objective_value,
+    read_operation,
 )
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import Case, resolve
@@ -111,7 +111,7 @@ def explain(
             "without": tuple(_fix_levers(prober)),
             "marginals": marginals(prober, progress),
         }
-    items = why_not(prober, asked)
+    items = explain_absence(prober, asked)
     return Explanation(plan=plan, why_not=items, undecided=tuple(prober.undecided), **worths)
 
 
@@ -131,7 +131,7 @@ class Prober:
         self.inputs, self.options, self.plan = inputs, options, plan
         self.undecided: list[str] = []
         self.case = resolve(inputs)
-        run, goal = operation_of(self.case, plan), plan.objective
+        run, goal = read_operation(self.case, plan), plan.objective
         assert run is not None
         assert goal.value is not None
         self.run: Run = run
@@ -181,7 +181,7 @@ _PAUSES = (".stall", ".stall_overhead", ".restart", ".repair.time", ".repair.swa
 """Downtimes of the job, of which each second counts."""
 
 
-def step_of(lever: Lever) -> float:
+def choose_step(lever: Lever) -> float:
     """Step of a lever that suits its unit."""
     value = abs(lever.value or 0.0)
     if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
@@ -240,7 +240,7 @@ def _idle(prober: Prober, slack: Sequence[Lever]) -> list[Lever]:
 def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Moved:
     """The best plan with a lever a step away; ``idle``: no plan is better without the lever."""
     value, looser = lever.value or 0.0, direction == lever.looser
-    place = min(max(value + direction * step_of(lever), lever.least), lever.most)
+    place = min(max(value + direction * choose_step(lever), lever.least), lever.most)
     text, known, found = lever.text(max(place, 0.0)), "solved", prober.base
     at_zero = place < 0 or (place == 0 and not lever.whole)
     if place == lever.value or (at_zero and not looser):
@@ -250,14 +250,14 @@ def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Move
     elif not looser:
         case, run = prober.changed(lever.to(place)), prober.base.run
         kept = None if case is None or run is None else fit_operation(case, run)
+        kept_value = None if case is None or kept is None else objective_value(case, kept)
         if case is None:
             found = Best(None, None)
-        elif kept is None or abs(value_of(case, kept) - prober.value) > SAME * abs(prober.value):
+        elif kept_value is None or abs(kept_value - prober.value) > SAME * abs(prober.value):
             found = prober.variants.best_of(case)
     row: dict[str, Any] = {"to_text": text, "setting": f"{lever.path}={text}"}
     if known == "solved" and found.value is not None and found.run is not None:
-        row |= {"value": found.value, "change": found.value - prober.value}
-        row |= {"gpus_used": found.run.gpus}
+        row |= {"change": found.value - prober.value, "gpus_used": found.run.gpus}
     elif known == "solved":
         known = "no_plan" if found.impossible else "not_decided"
     return Moved(known=known, **row)
@@ -267,7 +267,7 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
     """Where loosening a limit that binds begins to pay; None where it never does."""
     name, share = prober.case.objective, prober.sign * PAYS
     wanted = prober.value + 1.0 if name == "gpus" else prober.value * (1.0 + share)
-    floor = no_worse(prober.inputs, name, wanted)
+    floor = floor_change(prober.inputs, name, wanted)
     if lever.path == floor.path:
         return None
     oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
@@ -283,13 +283,13 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
 
 def _fix_levers(prober: Prober) -> Iterator[Without]:
     """Yield the best plan with each open lever fixed another way."""
-    for label, change in open_levers(prober.inputs, prober.plan):
+    for label, change in fix_open_levers(prober.inputs, prober.plan):
         end = prober.variants.best((change,))
         if end.value is None and not end.impossible:
             prober.undecided.append(f"the plan with {label}")
             continue
         worth = None if end.value is None else end.value - prober.value
-        yield Without(label=label, setting=change.setting, value=end.value, change=worth)
+        yield Without(label=label, setting=change.setting, change=worth)
 
 
 # Other vendors and types, and items that the plan does not hold
@@ -311,7 +311,7 @@ def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
-def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
+def explain_absence(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
     """Plans beside that of a solved problem, and why each item is not in it.
 
     Args:
@@ -326,7 +326,7 @@ def why_not(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
         message, fix = f"'{held}' is in the plan", "name an item that is not"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
     rivals: list[tuple[Forced, Run | None]] = []
-    for other in others(prober.inputs, case, run.units):
+    for other in list_others(prober.inputs, case, run.units):
         best = prober.variants.best(other.changes, ties=True)
         setting = tuple(change.setting for change in other.changes)
         row = Forced(label=other.label, setting=setting)
@@ -382,12 +382,12 @@ def _asked_item(prober: Prober, name: str) -> Item:
         return _item(prober, name, "open", break_even=price, asked=True)
     least, most, extra_usd = prober.loss(best.bound), prober.loss(best.value), None
     if least <= prober.loss(prober.tied):
-        tied = case_no_worse(case, prober.tied, money_of(case))
+        tied = floored_case(case, prober.tied, money_of(case))
         cheapest = variants.best_of(replace(tied, must_use=(name,)))
         if cheapest.impossible:
             least = max(least, prober.loss(prober.tied))
         elif cheapest.run is not None:
-            most = min(most, prober.loss(value_of(case, cheapest.run)))
+            most = min(most, prober.loss(objective_value(case, cheapest.run)))
             extra_usd = prober.extra_usd(case, cheapest.run)
     price = break_even(prober, name)
     return _placed(prober, name, least, most, extra_usd, break_even=price, asked=True)
@@ -463,14 +463,14 @@ def break_even(prober: Prober, name: str) -> BreakEven:
     if reason:
         return BreakEven(outcome="not_computed", reason=reason)
     low = high = today = inputs.prices[name].list_usd
-    enters = enters_at(prober, name, today)
+    enters = item_enters(prober, name, today)
     if enters is False:
-        low, enters = 0.0, enters_at(prober, name, 0.0)
+        low, enters = 0.0, item_enters(prober, name, 0.0)
         if enters is False:
             return BreakEven(outcome="no_price_helps")
     while enters is not None and high - low > max(FINE * low, COARSE * today):
         middle = round((low + high) / 2.0, 2)
-        enters = enters_at(prober, name, middle)
+        enters = item_enters(prober, name, middle)
         low, high = (middle, high) if enters else (low, middle)
     if enters is None:
         return BreakEven(outcome="not_computed", reason="the search did not settle it")
@@ -482,13 +482,13 @@ def break_even(prober: Prober, name: str) -> BreakEven:
     )
 
 
-def enters_at(prober: Prober, name: str, list_usd: float) -> bool | None:
+def item_enters(prober: Prober, name: str, list_usd: float) -> bool | None:
     """True if a plan with an item at a list price ties and costs no more than the plan, or is
     better by more than ties allow; None where the search did not end."""
     case = prober.changed([Change(f"prices.{name}.list", list_usd, "")])
     assert case is not None
     money = money_of(case)
-    tied, goal = case_no_worse(case, prober.tied, money), OBJECTIVES[money]
+    tied, goal = floored_case(case, prober.tied, money), OBJECTIVES[money]
     row = BY_NAME[goal.limit].field
     own: float | None = tied.limits[row]
     spent_usd: float = getattr(prober.plan.totals, goal.figure.name)
@@ -496,7 +496,7 @@ def enters_at(prober: Prober, name: str, list_usd: float) -> bool | None:
     asked = [replace(tied, limits=tied.limits.replace_values(**most))]
     limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
     if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
-        asked.append(case_no_worse(case, prober.beyond, money))
+        asked.append(floored_case(case, prober.beyond, money))
     left_open = False
     for one in asked:
         best = prober.variants.best_of(replace(one, must_use=(name,)), gap=ENOUGH)

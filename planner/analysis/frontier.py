@@ -14,8 +14,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from planner.analysis.pool import all_results
-from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed, head_of, proof_of
+from planner.analysis.pool import collect_results
+from planner.analysis.variants import (
+    NO_PLAN,
+    Scenario,
+    certify_operation,
+    confirm_plan,
+    solve_scenarios,
+    study_head,
+)
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
@@ -106,13 +113,13 @@ def study(
         VerificationError: a plan does not agree with its re-computation.
     """
     exact = replace(options, dask=None, jobs=1, gap=min(options.gap, EXACT_GAP))
-    base = answers(inputs, [Scenario(0, ())], exact)[0]
+    base = solve_scenarios(inputs, [Scenario(0, ())], exact)[0]
     ours = _maximise_work(inputs, needs_draw=against == "power")
     case = resolve(ours)
     axes = AXES[against]
     x, y = FIGURES[axes[0].figure], OBJECTIVES[case.objective]
     named = {"x_label": x.label, "x_unit": x.unit, "y_label": y.label, "y_unit": y.unit}
-    named |= {"x_name": against, **head_of(inputs, options.gap)}
+    named |= {"x_name": against, **study_head(inputs, options.gap)}
     answer = optimise(case, gap=min(END_GAP, options.gap), effort=options.effort)
     top = _stop(case, axes[0], answer)
     if isinstance(top, str) or answer.status == "unbounded":
@@ -136,7 +143,7 @@ def _curve(
     places, proven = _places(case, options, axes, top, most)
     tasks: dict[Hashable, tuple[Axis, float]] = dict(enumerate(places))
     solved = partial(_solved, case, options)
-    found = all_results(solved, tasks, progress, jobs=options.jobs, dask=options.dask)
+    found = collect_results(solved, tasks, progress, jobs=options.jobs, dask=options.dask)
     stops = list[Stop]()
     for axis in axes:
         side = [found[at] for at, (own, _) in enumerate(places) if own is axis]
@@ -251,8 +258,8 @@ def without_dominated(stops: Sequence[Stop]) -> list[Stop]:
 
 def _point(inputs: Inputs, case: Case, gap: float, top: Stop, stop: Stop) -> FrontierPoint:
     """Point of a stop: a confirmed plan of the problem, whose plans do no more than ``top``."""
-    run, proven = stop.run, proof_of(case, stop.run, math.log(top.bound))
-    plan = confirmed(inputs, case, proven, max(gap, proven.gap or 0.0))
+    run, proven = stop.run, certify_operation(case, stop.run, math.log(top.bound))
+    plan = confirm_plan(inputs, case, proven, max(gap, proven.gap or 0.0))
     job, totals = plan.jobs[0], plan.totals
     assert totals is not None
     return FrontierPoint(
@@ -262,10 +269,8 @@ def _point(inputs: Inputs, case: Case, gap: float, top: Stop, stop: Stop) -> Fro
         gap=stop.bound / stop.work - 1.0,
         counts={name: count for name, count in sorted(run.units.items()) if count},
         gpus_in_use=job.gpus_used,
-        goodput=job.goodput,
         capex_usd=totals.capex_usd,
         facility_power_kw=totals.facility_power_kw or 0.0,
-        binding=tuple(each.name for each in plan.limits if each.binding),
     )
 
 

@@ -74,7 +74,7 @@ def read_bids(
     known = {code: each.usd for code, each in inputs.problem.currencies.items()}
     quotes: list[Quote] = []
     for path in files:
-        options = options_of(
+        options = read_options(
             inputs.by_id,
             vendor=vendors.get(path) or path.stem,
             mapping=Path(maps[path]) if path in maps else None,
@@ -94,7 +94,7 @@ def read_bids(
     return tuple(quotes)
 
 
-def options_of(
+def read_options(
     items: Mapping[str, Item],
     *,
     vendor: str,
@@ -199,7 +199,7 @@ class Offer:
         return {id_: each for id_, each in self.products.items() if each.item.category == category}
 
 
-def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
+def make_offer(key: str, quote: Quote, inputs: Inputs) -> Offer:
     """The offer of a quote on a problem.
 
     Args:
@@ -219,11 +219,11 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
             kind=_CHARGES[line.kind],
             label=line.description or line.part_number,
             usd=(line.amount or 0.0) * quote.usd_per_unit * (1.0 - rebate),
-            cells=(place_of(line),),
+            cells=(price_cell(line),),
         )
         for line in counted
         if not (line.kind == "item" and line.item in known)
-        and place_of(line) not in support
+        and price_cell(line) not in support
         and not ((line.amount or 0.0) < 0.0 and rebate)  # taken off every price
     )
     title = f"Bid {key}, {quote.vendor} of {quote.date}, file {quote.file}"
@@ -234,7 +234,7 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
     return replace(offer, open=tuple(_open_reasons(offer, inputs)))
 
 
-def place_of(line: QuoteLine) -> str:
+def price_cell(line: QuoteLine) -> str:
     """Cell of a line's price, or its row."""
     return line.cells.get("amount") or line.cells.get("unit_net") or f"row {line.row}"
 
@@ -250,7 +250,10 @@ def _products(offer: Offer, inputs: Inputs) -> Iterator[tuple[str, OfferedProduc
         if id_ not in inputs.by_id:
             continue
         item, quoted, free = inputs.by_id[id_], priced.get(id_), included.get(id_, [])
-        units, cells = math.fsum(line.quantity or 0.0 for line in free), tuple(map(place_of, free))
+        units, cells = (
+            math.fsum(line.quantity or 0.0 for line in free),
+            tuple(map(price_cell, free)),
+        )
         share = 0.0
         if quoted is not None:
             units, cells = units + quoted.quantity, (*quoted.cells, *cells)
@@ -344,7 +347,7 @@ def lot_counts(offer: Offer, category: str, inputs: Inputs) -> dict[str, int]:
     return found
 
 
-def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) -> Inputs:
+def apply_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) -> Inputs:
     """The problem with offers as its supply; charges are services of the order."""
     problem = inputs.problem
     rules = dict(problem.items)
@@ -383,7 +386,7 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
     )
 
 
-def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
+def list_objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
     """Yield the rules, of the problem or a vendor, that offered products or counts violate."""
     problem = inputs.problem
     for id_, count in (each for lot in lots.values() for each in lot.items()):

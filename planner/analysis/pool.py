@@ -46,7 +46,7 @@ class Lost:
     reason = "the process that worked on this ended again and again"
 
 
-def results(
+def run_tasks(
     do: Do,
     tasks: Iterable[Task],
     *,
@@ -87,7 +87,7 @@ def results(
         yield from _in_processes(do, chain(first, waiting), count)
 
 
-def all_results(
+def collect_results(
     do: Do, tasks: Mapping[Hashable, Any], progress: Progress = ignore, **how: Any
 ) -> dict[Hashable, Any]:
     """Result of each task by its key; see ``results`` for ``how``.
@@ -96,7 +96,7 @@ def all_results(
         PlannerError: raised by a task, or processes died of one.
     """
     found: dict[Hashable, Any] = {}
-    for key, result in results(do, tasks.items(), **how):
+    for key, result in run_tasks(do, tasks.items(), **how):
         if isinstance(result, Lost):
             raise PlannerError(result.reason)
         found[key] = result

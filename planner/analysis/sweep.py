@@ -14,15 +14,15 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from planner.analysis.tornado import Field, label, labels
+from planner.analysis.tornado import Field, limit_labels, path_label
 from planner.analysis.variants import (
     NO_PLAN,
     Answer,
     Prepared,
     Scenario,
-    confirmed,
-    head_of,
+    confirm_plan,
     solve_many,
+    study_head,
 )
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError, StoppedError, VerificationError, did_you_mean
@@ -96,10 +96,10 @@ def read_scenarios(
                 cells=tuple(cell for point in points for cell in point.cells),
             )
             found.append(scenario)
-    known, columns = labels(inputs), list[Column]()
+    known, columns = limit_labels(inputs), list[Column]()
     pairs = (zip(axis.variables, axis.units, strict=True) for axis in grids[0])
     for each, unit in chain.from_iterable(pairs):
-        words = label(inputs, each.path, known)
+        words = path_label(inputs, each.path, known)
         name = f"{each.path} [{unit}]" if unit else each.path
         name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
         columns.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))
@@ -205,7 +205,7 @@ def _columns(
 # Rows
 
 
-def rows_of(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
+def make_rows(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
     """Rows of the answers of a group.
 
     A plan is verified once, under the loosest limits of the group and those of its first scenario;
@@ -233,7 +233,7 @@ def _fill(
     assert run is not None
     assert proof is not None
     try:
-        plan = confirmed(asked.inputs, asked.case, proof, asked.options.gap)
+        plan = confirm_plan(asked.inputs, asked.case, proof, asked.options.gap)
         if over := passed(asked.inputs_of(places[0]), plan):
             raise VerificationError(over)
     except VerificationError as error:
@@ -290,7 +290,7 @@ def study(
     """
     options, found = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
     try:
-        found.update(solve_many(scenarios.bases, scenarios, options, rows_of, progress))
+        found.update(solve_many(scenarios.bases, scenarios, options, make_rows, progress))
     except KeyboardInterrupt:
         if not found:
             raise
@@ -332,7 +332,7 @@ def _table(
             cells = [None if cell is None else str(cell) for cell in cells]
         values[column.name] = cells
     proofs, known = Counter(values["certificate"]), OBJECTIVES.get(objective)
-    head = head_of(inputs, options.gap) | {
+    head = study_head(inputs, options.gap) | {
         "objective": objective,
         "sense": "maximize" if known is None else known.sense,
         "unit": unit,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, head_of
+from planner.analysis.variants import NO_PLAN, Answer, Scenario, solve_scenarios, study_head
 from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
@@ -54,25 +54,25 @@ def study(
         InputError: a range cannot be read, or an input is varied twice.
     """
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
-    base = answers(inputs, [Scenario(0, ())], exact)[0]
-    run, names = base.operation, labels(inputs)
+    base = solve_scenarios(inputs, [Scenario(0, ())], exact)[0]
+    run, names = base.operation, limit_labels(inputs)
     spans = [read_span(inputs, each) for each in ranges]
     paths = [span.field.path for span in spans]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:  # a path that is a part of another is a question of its own
         raise InputError(Finding("vary", f"'{twice}' is varied twice", fix="vary it once"))
-    spans = spans or defaults(inputs, {} if run is None else run.units)
+    spans = spans or default_spans(inputs, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
     known = () if run is None else (run,)
-    found = answers(inputs, scenarios, replace(options, known=known), progress)
+    found = solve_scenarios(inputs, scenarios, replace(options, known=known), progress)
     ends, swings = list(map(_end, sides, found)), list[Swing]()
     for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):
         field, (one, other) = span.field, (low.objective, high.objective)
         word, number = short(field.variable.first.value), field.base
         swing = Swing(
             path=field.path,
-            label=label(inputs, field.path, names),
+            label=path_label(inputs, field.path, names),
             unit=field.unit if field.slot.numeric else "",
             base_text=word if number is None else field.short_text(number),
             low=low,
@@ -82,7 +82,7 @@ def study(
         swings.append(swing)
     status = _status(base, {end.status for end in ends})
     return Tornado(
-        **head_of(inputs, options.gap),
+        **study_head(inputs, options.gap),
         base=base.value,
         base_bound=base.bound,
         status=status,
@@ -102,14 +102,12 @@ def _status(base: Answer, ends: set[RowStatus]) -> Status:
 
 
 def _end(side: Side, answer: Answer) -> End:
-    units = {} if answer.operation is None else answer.operation.units
     return End(
         text=side.text,
         value=side.value,
         status=answer.status,
         objective=answer.value,
         bound=answer.bound,
-        counts={name: count for name, count in sorted(units.items()) if count},
         reason=NO_PLAN if answer.status == "infeasible" else answer.reason,
     )
 
@@ -127,12 +125,12 @@ _WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | 
 _DIGITS = 9
 
 
-def labels(inputs: Inputs) -> dict[str, str]:
+def limit_labels(inputs: Inputs) -> dict[str, str]:
     """Labels of a problem's limits by path."""
     return {lever.path: lever.label for lever in levers(inputs) if not lever.choice}
 
 
-def label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
+def path_label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
     """Label of a path: of its limit in ``known``, else words of its last steps."""
     if path in known:
         return known[path]
@@ -214,7 +212,7 @@ class Field:
         return Side(text, text, reading.changes)
 
 
-def field_of(inputs: Inputs, option: str, form: str, fix: str) -> tuple[Field, str, str]:
+def read_field(inputs: Inputs, option: str, form: str, fix: str) -> tuple[Field, str, str]:
     """Field, specification and origin of an option ``PATH=FORM``.
 
     Raises:
@@ -258,9 +256,9 @@ def read_span(inputs: Inputs, option: str) -> Span:
     Raises:
         InputError: it cannot be read, the path leads nowhere, or a value is refused.
     """
-    field, spec, origin = field_of(inputs, option, "LOW:HIGH", FIX)
+    field, spec, origin = read_field(inputs, option, "LOW:HIGH", FIX)
     if around := _AROUND.match(spec):
-        span = span_around(field, float(around[1]) / 100.0)
+        span = make_span(field, float(around[1]) / 100.0)
         if span is None:
             message = f"there is no number here to take {spec} of"
             raise InputError(Finding("vary", message, origin, fix="write LOW:HIGH"))
@@ -271,7 +269,7 @@ def read_span(inputs: Inputs, option: str) -> Span:
     return Span(field, *(field.side(text, origin) for text in ends))
 
 
-def span_around(
+def make_span(
     field: Field, by: float, least: float = -math.inf, most: float = math.inf
 ) -> Span | None:
     """Span of a number by a share to either side, to five digits, within least and most.
@@ -300,7 +298,7 @@ def span_around(
 # Numbers varied by default
 
 
-def defaults(inputs: Inputs, counts: Mapping[str, int]) -> list[Span]:
+def default_spans(inputs: Inputs, counts: Mapping[str, int]) -> list[Span]:
     """Spans of a problem's numbers, each by a fifth to either side.
 
     Limits, demands and the job, then assumptions on storage and failures, then prices and power:
@@ -318,7 +316,7 @@ def defaults(inputs: Inputs, counts: Mapping[str, int]) -> list[Span]:
     found: dict[str, Span] = {}
     for path, least, most in numbers:
         with suppress(NoPlaceError):  # the problem does not state it
-            span = span_around(Field(inputs, path), BY, least, most)
+            span = make_span(Field(inputs, path), BY, least, most)
             if span is not None:
                 found.setdefault(span.field.path, span)
     return list(found.values())

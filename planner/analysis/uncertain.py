@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.analysis.tornado import Field, field_of, label, labels
+from planner.analysis.tornado import Field, limit_labels, path_label, read_field
 from planner.analysis.variants import (
     Answer,
     Numbers,
     Scenario,
-    answers,
-    head_of,
-    operation_of,
-    value_of,
+    objective_value,
+    read_operation,
+    solve_scenarios,
+    study_head,
 )
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
@@ -83,22 +83,22 @@ def study(
     """
     from scipy.stats import qmc
 
-    unsure, case = unknowns(inputs, dists), resolve(inputs)
+    unsure, case = read_unknowns(inputs, dists), resolve(inputs)
     if plan is None:
         plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
     if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
         options = replace(options, jobs=1)
-    planned, count = operation_of(case, plan), len(unsure)
+    planned, count = read_operation(case, plan), len(unsure)
     cube = qmc.LatinHypercube(count, rng=np.random.default_rng(seed)).random(samples)
-    drawn, scenarios = _draw(unsure, cube)
-    found = answers(inputs, scenarios, options, progress)
+    scenarios = _draw(unsure, cube)
+    found = solve_scenarios(inputs, scenarios, options, progress)
     runs = candidates(planned, [a.operation for a in found if a.operation is not None])
     seen, values = list[Figures](), list[list[float]]()
     for answer in found:
         if answer.operation is not None and answer.status in PLANNED:
             there = resolve(applied(inputs, answer.scenario.changes))
-            seen.append(outcomes_of(there, answer.operation))
-            values.append(values_of(there, runs))
+            seen.append(compute_outcomes(there, answer.operation))
+            values.append(compute_values(there, runs))
     known: dict[str, Any] = {}
     if seen:
         answered = np.array([each["objective"] for each in seen])
@@ -106,14 +106,17 @@ def study(
         known = _compared(runs, np.array(values), answered, first, gap, case.maximise)
     statuses = Counter(answer.status for answer in found)
     return Uncertain(
-        **head_of(inputs, options.gap),
+        **study_head(inputs, options.gap),
         base=plan.objective.best,
         base_bound=plan.objective.bound,
         seed=seed,
         samples=samples,
         status=_status(set(statuses)),
         statuses=dict(sorted(statuses.items())),
-        inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
+        inputs=tuple(
+            UncertainInput(path=each.field.path, label=each.label, distribution=each.words)
+            for each in unsure
+        ),
         outcomes=percentiles(case, seen),
         largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
         **known,
@@ -127,13 +130,6 @@ def _status(ended: set[RowStatus]) -> Status:
     if "unbounded" in ended:
         return "unbounded"
     return "infeasible" if ended == {"infeasible"} else "no_solution"
-
-
-def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
-    field, ends = each.field, (float(drawn.min()), float(drawn.max()))
-    low, high = (round(end) if field.slot.whole and not field.several else end for end in ends)
-    named = {"path": field.path, "label": each.label, "unit": field.unit}
-    return UncertainInput(**named, distribution=each.words, low=low, high=high)
 
 
 def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
@@ -150,8 +146,8 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     return " ".join(texts) or None
 
 
-def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Scenario]]:
-    """Values at points of the unit cube, a row each, and a scenario for each row."""
+def _draw(unsure: Sequence[Unknown], shares: Numbers) -> list[Scenario]:
+    """A scenario for each row of points of the unit cube."""
     shares = np.clip(shares, EDGE, 1.0 - EDGE)
     values = np.column_stack([u.distribution.ppf(shares[:, at]) for at, u in enumerate(unsure)])
     found = []
@@ -159,7 +155,7 @@ def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Sce
         fields = zip((each.field for each in unsure), row, strict=True)
         sides = [field.side(field.text(number), "--vary") for field, number in fields]
         found.append(Scenario(index, tuple(change for side in sides for change in side.changes)))
-    return values, found
+    return found
 
 
 # Outcomes
@@ -169,10 +165,10 @@ RENAMED = {"gpus_in_use": "gpus_used", "write_gb_per_s": "delivered_write_gb_per
 """Figures of outcomes that have another name."""
 
 
-def outcomes_of(case: Case, run: Run) -> Figures:
+def compute_outcomes(case: Case, run: Run) -> Figures:
     """Known outcomes of an operation under a case, the objective included."""
     job, bill = case.job, bills.bill(case, run.units, run.ways)
-    found = {"objective": value_of(case, run), "useful_gpus": run.useful_gpus}
+    found = {"objective": objective_value(case, run), "useful_gpus": run.useful_gpus}
     if job.mfu is not None and run.tflops_per_gpu > 0:
         found["useful_pflops"] = run.useful_pflops(job.mfu)
     found |= {"goodput": run.goodput, "capex_usd": bill["capex_usd"]}
@@ -208,14 +204,14 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
 # Purchases kept in each scenario
 
 
-def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
+def compute_values(case: Case, runs: Sequence[Run]) -> list[float]:
     """Values of purchases under a case, each run at its best; nan where one breaks a limit."""
     ask, offered = Question(case, GAP, Effort(), ties=False), {offer.id for offer in case.offers()}
     found = []
     for run in runs:
         gone = any(count and name not in offered for name, count in run.units.items())
         modes = () if gone else tuple(replace(run, mode=space.mode) for space in ask.spaces)
-        values = [value_of(case, ask.require_run(point)) for point in ask.points(modes)]
+        values = [objective_value(case, ask.require_run(point)) for point in ask.points(modes)]
         pick = max if case.maximise else min
         found.append(pick(values, default=math.nan))
     return found
@@ -316,22 +312,22 @@ class Unknown(NamedTuple):
     label: str
 
 
-def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
+def read_unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
     """Inputs of ``PATH=DISTRIBUTION`` texts; without any those usually uncertain.
 
     Raises:
         InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
     """
-    known, drawn = labels(inputs), list[tuple[Field, str, str, str]]()
+    known, drawn = limit_labels(inputs), list[tuple[Field, str, str, str]]()
     for path, text, reason in _usual(inputs, resolve(inputs)) if not dists else ():
         with suppress(NoPlaceError):  # the problem does not state it
             drawn.append((Field(inputs, path), text, "", f"{text}: {reason}"))
     for option in dists:
-        field, text, origin = field_of(inputs, option, "DISTRIBUTION", FIX)
+        field, text, origin = read_field(inputs, option, "DISTRIBUTION", FIX)
         drawn.append((field, text, origin, text))
     refuse_overlap(field.variable for field, *_ in drawn)
     return tuple(
-        Unknown(field, _law(field, text, origin), words, label(inputs, field.path, known))
+        Unknown(field, _law(field, text, origin), words, path_label(inputs, field.path, known))
         for field, text, origin, words in drawn
     )
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.analysis.pool import Lost, results
+from planner.analysis.pool import Lost, run_tasks
 from planner.api import Options
 from planner.case import Case, limit_after_change, resolve
 from planner.case.model import ObjectiveName
@@ -60,7 +60,7 @@ FOR_THE_PLAN = 0.5
 # Records
 
 
-def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
+def study_head(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
     """Fields of every record that describe its problem; ``gap_asked`` is a share."""
     problem = inputs.problem
     sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
@@ -155,7 +155,7 @@ class Other(NamedTuple):
     changes: tuple[Change, ...]
 
 
-def others(inputs: Inputs, case: Case, units: Mapping[str, int]) -> Iterator[Other]:
+def list_others(inputs: Inputs, case: Case, units: Mapping[str, int]) -> Iterator[Other]:
     """Yield each storage vendor and each GPU system that a purchase does not hold alone."""
     held = {item.vendor for item in case.flash if units[item.id]}
     for vendor in sorted(
@@ -181,7 +181,7 @@ Fixed = tuple[str, str, object, str]
 """Label, path, value and text of a lever; the text of a number is empty."""
 
 
-def open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, Change]]:
+def fix_open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, Change]]:
     """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
     job, fixed = inputs.problem.job, [*_fabrics(inputs, plan)]
     precision = job.training.precision
@@ -233,7 +233,9 @@ def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[Fixed]:
         yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
 
 
-def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: float = 0.0) -> Change:
+def floor_change(
+    inputs: Inputs, objective: ObjectiveName, worst: float, margin: float = 0.0
+) -> Change:
     """Change that lets no plan be worse than a value of an objective, or than the problem asks.
 
     Args:
@@ -260,7 +262,7 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     return Change(row.path, value, text)
 
 
-def case_no_worse(case: Case, worst: float, objective: ObjectiveName) -> Case:
+def floored_case(case: Case, worst: float, objective: ObjectiveName) -> Case:
     """Case of another objective whose plans are no worse than a value in the case's own.
 
     Args:
@@ -279,7 +281,7 @@ def case_no_worse(case: Case, worst: float, objective: ObjectiveName) -> Case:
     return least.share_bills_of(case)
 
 
-def operation_of(case: Case, plan: Plan) -> Run | None:
+def read_operation(case: Case, plan: Plan) -> Run | None:
     """Operation that a plan describes; None where there is none."""
     if not plan.jobs:
         return None
@@ -292,12 +294,12 @@ def operation_of(case: Case, plan: Plan) -> Run | None:
     return run_at(case, job.mode, units, *use)
 
 
-def value_of(case: Case, run: Run) -> float:
+def objective_value(case: Case, run: Run) -> float:
     """Value of an operation in the problem's objective, in its own unit."""
     return natural(case.objective, measure(case, case.objective)(run))
 
 
-def proof_of(case: Case, run: Run, bound: float) -> Certificate:
+def certify_operation(case: Case, run: Run, bound: float) -> Certificate:
     """Certificate of an operation under a bound, a score."""
     value = measure(case, case.objective)(run)
     bound = (max if case.maximise else min)(bound, value)
@@ -305,7 +307,7 @@ def proof_of(case: Case, run: Run, bound: float) -> Certificate:
     return Certificate("optimal", run, value, bound, apart)
 
 
-def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
+def confirm_plan(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
     """Assemble a plan in figures, confirmed by independent arithmetic.
 
     Racks are packed only where the verifier needs them, cables where that does not suffice.
@@ -381,7 +383,7 @@ class Group(NamedTuple):
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.paths))
 
 
-def groups(scenarios: Iterable[Scenario]) -> list[Group]:
+def group_scenarios(scenarios: Iterable[Scenario]) -> list[Group]:
     """Group scenarios in the order of the first of each group."""
     found: dict[tuple[object, ...], Group] = {}
     for scenario in scenarios:
@@ -394,10 +396,10 @@ def groups(scenarios: Iterable[Scenario]) -> list[Group]:
     return list(found.values())
 
 
-def pieces(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
+def split_scenarios(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
     """Split scenarios into tasks: neighbours of a large group, and several small groups."""
     found, small = list[list[Scenario]](), list[list[Scenario]]()
-    for group in groups(scenarios):
+    for group in group_scenarios(scenarios):
         size = len(group.scenarios)
         if size < LEAST_SPLIT:
             small.append(group.scenarios)
@@ -431,7 +433,7 @@ class Prepared(NamedTuple):
         return inputs
 
 
-def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
+def prepare_group(base: Inputs, group: Group, options: Options) -> Prepared:
     """Resolve a group under its loosest limits.
 
     Raises:
@@ -454,7 +456,7 @@ def prepare(base: Inputs, group: Group, options: Options) -> Prepared:
     return Prepared(group, top, case, supplies, allowed, options)
 
 
-def solve(asked: Prepared) -> list[Answer]:
+def solve_group(asked: Prepared) -> list[Answer]:
     """Solve the scenarios of a group, in order."""
     how, case = asked.options, asked.case
     sweep = Sweep(
@@ -490,7 +492,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
     return Answer(scenario, status, value, most, gap, run, how, proof=proof)
 
 
-def failed(scenario: Scenario, error: Exception) -> Answer:
+def failed_answer(scenario: Scenario, error: Exception) -> Answer:
     """Answer of a scenario that ended in an error."""
     if isinstance(error, InputError):
         return Answer(scenario, "invalid", reason=error_text(error))
@@ -516,18 +518,18 @@ def _solve_piece(
     piece: Sequence[Scenario],
 ) -> dict[int, ResultT]:
     """Results by index; a group in which a scenario cannot be solved is halved."""
-    found, left = dict[int, ResultT](), groups(piece)
+    found, left = dict[int, ResultT](), group_scenarios(piece)
     while left:
         group = left.pop()
         try:
-            asked = prepare(bases[group.base], group, options)
-            made = view(asked, solve(asked))
+            asked = prepare_group(bases[group.base], group, options)
+            made = view(asked, solve_group(asked))
         except Exception as error:
             if (half := len(group.scenarios) // 2) > 0:
                 parts = group.scenarios[:half], group.scenarios[half:]
                 left += [group._replace(scenarios=part) for part in parts]
                 continue
-            made = view(None, [failed(group.scenarios[0], error)])
+            made = view(None, [failed_answer(group.scenarios[0], error)])
         found.update(zip((each.index for each in group.scenarios), made, strict=True))
     return found
 
@@ -545,9 +547,9 @@ def solve_many(
         bases: problems by the name that scenarios give as their base.
         view: makes the results; it is pickled.
     """
-    tasks: dict[Hashable, list[Scenario]] = dict(enumerate(pieces(scenarios)))
+    tasks: dict[Hashable, list[Scenario]] = dict(enumerate(split_scenarios(scenarios)))
     do, done = partial(_solve_piece, bases, options, view), 0
-    for key, made in results(do, tasks.items(), jobs=options.jobs, dask=options.dask):
+    for key, made in run_tasks(do, tasks.items(), jobs=options.jobs, dask=options.dask):
         if isinstance(made, Lost):
             lost = [Answer(each, "failed", reason=made.reason) for each in tasks[key]]
             made = dict(zip((each.index for each in tasks[key]), view(None, lost), strict=True))
@@ -556,7 +558,7 @@ def solve_many(
         progress(done, len(scenarios))
 
 
-def answers(
+def solve_scenarios(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
     options: Options,

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.variants import operation_of
+from planner.analysis.variants import read_operation
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
@@ -239,7 +239,7 @@ def _bound(
         return _undone("bound", f"a problem that is {plan.status} has none"), None
     case = _case_of(opened.inputs, plan)
     if plan.jobs:
-        case = without_idle_bursts(case, operation_of(case, plan))
+        case = without_idle_bursts(case, read_operation(case, plan))
     try:
         second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:
@@ -300,7 +300,7 @@ def _certificate(case: Case, plan: Plan) -> Certificate:
     goal, cut = plan.objective, plan.verdict.get("search", "")
     return Certificate(
         status=plan.status,
-        operation=operation_of(case, plan),
+        operation=read_operation(case, plan),
         value=goal.value if goal.log_value is None else goal.log_value,
         bound=None,
         gap=goal.gap,

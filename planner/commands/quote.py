@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import shipped
-from planner.analysis.offers import options_of
+from planner.analysis.offers import read_options
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.files import write_all
@@ -70,7 +70,7 @@ def import_quote(
     else:
         inputs = load(problem)
         known, book = inputs.by_id, inputs.prices
-    options = options_of(known, **reading)
+    options = read_options(known, **reading)
     quote = read_quote(path, options, known)
     remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})

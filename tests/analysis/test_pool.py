@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from planner.analysis import pool, tornado
-from planner.analysis.pool import Lost, all_results, results
+from planner.analysis.pool import Lost, collect_results, run_tasks
 from planner.api import Options
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
@@ -40,7 +40,7 @@ def doubled(large: bytes, task: int) -> int:
 
 def done(do: Callable[[Any], Any], count: int, jobs: int = 2) -> dict[Any, Any]:
     """Return the result of each number, worked on by processes from the start."""
-    return dict(results(do, [(n, n) for n in range(count)], jobs=jobs, alone_s=0.0))
+    return dict(run_tasks(do, [(n, n) for n in range(count)], jobs=jobs, alone_s=0.0))
 
 
 def kill_one(draw: random.Random) -> None:
@@ -79,9 +79,9 @@ def test_a_task_that_ends_every_process_is_lost_and_no_other(
     lost = found.pop(3)
     assert isinstance(lost, Lost)
     assert found == {n: n for n in (0, 1, 2, 4)}
-    monkeypatch.setattr(pool, "results", lambda *_, **__: iter([(3, lost)]))
+    monkeypatch.setattr(pool, "run_tasks", lambda *_, **__: iter([(3, lost)]))
     with pytest.raises(PlannerError, match="ended again and again"):
-        all_results(died, {3: 3}, jobs=2, alone_s=0.0)
+        collect_results(died, {3: 3}, jobs=2, alone_s=0.0)
 
 
 def where(task: int) -> tuple[int, int]:
@@ -90,7 +90,7 @@ def where(task: int) -> tuple[int, int]:
 
 
 def test_short_work_starts_no_process_and_long_work_does() -> None:
-    found = dict(results(where, [(n, n) for n in range(4)], jobs=2, alone_s=600.0))
+    found = dict(run_tasks(where, [(n, n) for n in range(4)], jobs=2, alone_s=600.0))
     assert found == {n: (n, os.getpid()) for n in range(4)}
     found = done(where, 20)
     assert {n: result[0] for n, result in found.items()} == {n: n for n in range(20)}
@@ -108,10 +108,10 @@ def refused(task: int) -> int:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_expected_failure_comes_back_as_it_was(jobs: int) -> None:
     with pytest.raises(InputError) as caught:
-        all_results(refused, {n: n for n in (1, 2, 7)}, jobs=jobs, alone_s=0.0)
+        collect_results(refused, {n: n for n in (1, 2, 7)}, jobs=jobs, alone_s=0.0)
     assert caught.value.findings == (Finding("seven", "no seven", fix="give another"),)
     with pytest.raises(VerificationError, match="the plan failed verification: eight"):
-        all_results(refused, {n: n for n in (1, 2, 8)}, jobs=jobs, alone_s=0.0)
+        collect_results(refused, {n: n for n in (1, 2, 8)}, jobs=jobs, alone_s=0.0)
 
 
 def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> No
     script.write_text(
         "import os, signal, threading, time\n"
         "from multiprocessing import active_children\n"
-        "from planner.analysis.pool import results\n"
+        "from planner.analysis.pool import run_tasks\n"
         "def end():\n"
         "    while len(active_children()) < 2:\n"
         "        time.sleep(0.01)\n"
@@ -127,7 +127,7 @@ def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> No
         "    print(*(child.pid for child in active_children()), flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "threading.Thread(target=end).start()\n"
-        "list(results(time.sleep, [(n, 600) for n in range(2)], jobs=2, alone_s=0.0))\n"
+        "list(run_tasks(time.sleep, [(n, 600) for n in range(2)], jobs=2, alone_s=0.0))\n"
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
     pids = [int(text) for text in ended.stdout.split()]
@@ -189,7 +189,7 @@ def test_processes_and_a_cluster_answer_as_one_process(
     inputs = load(Path(small))
     one = _tornado(inputs, 1, None)
     assert _tornado(inputs, 1, scheduler) == one
-    monkeypatch.setattr(pool.results, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
+    monkeypatch.setattr(pool.run_tasks, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
     assert _tornado(inputs, 2, None) == one
 
 
@@ -219,7 +219,7 @@ def test_a_cluster_that_goes_is_one_line(
     for seconds in ("SECONDS_TO_CONNECT", "SECONDS_WITHOUT_WORKERS"):
         monkeypatch.setattr(pool, seconds, 1.0)
     with cluster_of(1) as cluster:
-        found = results(where, [(n, n) for n in range(600)], dask=cluster.scheduler_address)
+        found = run_tasks(where, [(n, n) for n in range(600)], dask=cluster.scheduler_address)
         next(found)
         if gone == "workers":
             cluster.scale(0)

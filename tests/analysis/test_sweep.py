@@ -75,13 +75,13 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
     """Have the user interrupt a sweep after so many pieces."""
-    results = variants.results
+    run_tasks = variants.run_tasks
 
     def interrupted(*given: Any, **named: Any) -> Iterator[Any]:
-        yield from islice(results(*given, **named), pieces)
+        yield from islice(run_tasks(*given, **named), pieces)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(variants, "results", interrupted)
+    monkeypatch.setattr(variants, "run_tasks", interrupted)
 
 
 def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(

@@ -14,8 +14,8 @@ from planner import shipped
 from planner.analysis import sweep
 from planner.analysis import variants as solving
 from planner.analysis.sweep import Row
-from planner.analysis.sweep import rows_of as made
-from planner.analysis.variants import FIELDS, Answer, Scenario, answers, solve_many
+from planner.analysis.sweep import make_rows as made
+from planner.analysis.variants import FIELDS, Answer, Scenario, solve_many, solve_scenarios
 from planner.api import Options
 from planner.case import limit_after_change, problem_limits, resolve
 from planner.errors import InputError, VerificationError
@@ -237,24 +237,24 @@ def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.operation is not None and found.value is not None
     forged = Certificate("optimal", found.operation, found.value * 1.01, found.bound, 0.0)
     with pytest.raises(VerificationError, match=r"objective\.value"):
-        solving.confirmed(inputs, case, forged, GAP)
+        solving.confirm_plan(inputs, case, forged, GAP)
 
 
 def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     inputs, path = load(shipped.problem_files()["10MW"]), "site.facility_power"
     powers_kw = (9000.0, 8000.0, 10000.0)
-    (group,) = solving.groups(
+    (group,) = solving.group_scenarios(
         Scenario(n, (Change(path, power_kw, ""),)) for n, power_kw in enumerate(powers_kw)
     )
-    asked = solving.prepare(inputs, group, Options(gap=GAP))
-    answers = solving.solve(asked)
-    assert [row["status"] for row in sweep.rows_of(asked, answers)] == ["optimal"] * 3
+    asked = solving.prepare_group(inputs, group, Options(gap=GAP))
+    answers = solving.solve_group(asked)
+    assert [row["status"] for row in sweep.make_rows(asked, answers)] == ["optimal"] * 3
     forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
-    assert [row["status"] for row in sweep.rows_of(asked, forged)] == [
+    assert [row["status"] for row in sweep.make_rows(asked, forged)] == [
         "optimal", "failed", "optimal",
     ]  # fmt: skip
     forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
-    first, *_ = sweep.rows_of(asked, forged)  # the verifier reads the first one's limits itself
+    first, *_ = sweep.make_rows(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]
 
 
@@ -272,4 +272,4 @@ def rows_of(
 
 def answers_of(inputs: Inputs, scenarios: Sequence[Scenario], options: Options) -> list[Answer]:
     """Return the answer of each scenario of a problem, solved in this process."""
-    return answers(inputs, scenarios, replace(options, jobs=1))
+    return solve_scenarios(inputs, scenarios, replace(options, jobs=1))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.analysis.explain import Prober, check_items, why_not
+from planner.analysis.explain import Prober, check_items, explain_absence
 from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.inputs import Inputs, changed
@@ -141,11 +141,11 @@ def answered(seed: int, patient: bool = True) -> tuple[Inputs, Plan, WhyNot | No
 
 def explained(inputs: Inputs, plan: Plan, patient: bool = True) -> WhyNot:
     """Every item bounded, or asked for."""
-    found = why_not(Prober(inputs, api.Options(), plan))
+    found = explain_absence(Prober(inputs, api.Options(), plan))
     if not patient:
         return found
     asked = [item.sku for item in found.items if item.kind != "left_out"]
-    return why_not(Prober(inputs, api.Options(), plan), asked)
+    return explain_absence(Prober(inputs, api.Options(), plan), asked)
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -191,7 +191,7 @@ def office() -> tuple[Inputs, Plan]:
 @cache
 def by_hand() -> WhyNot:
     inputs, plan = office()
-    return why_not(Prober(inputs, api.Options(), plan), (ASKED,))
+    return explain_absence(Prober(inputs, api.Options(), plan), (ASKED,))
 
 
 def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:
@@ -230,5 +230,5 @@ def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
     inputs, plan = office()
     with pytest.raises(InputError, match="why-not") as refused:
         check_items(inputs, (name,))
-        why_not(Prober(inputs, api.Options(), plan), (name,))
+        explain_absence(Prober(inputs, api.Options(), plan), (name,))
     assert told in str(refused.value)
