@@ -40,9 +40,8 @@ from planner.schema.analysis import (
     Verification,
 )
 from planner.schema.bill import Bids
-from planner.schema.operation import Simulation, SizeReport
+from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.schema.telemetry import Characterization
 from planner.sources import (
     PATHS,
     File,
@@ -137,7 +136,6 @@ def solve_portfolio(
     Without a plan its ``status`` is ``infeasible``, and ``relaxations`` has the least ones; or
     ``limit`` where the time limit came first.
     """
-    from planner.portfolio import analysis
     from planner.portfolio import plan as plans
     from planner.portfolio.inputs import load
 
@@ -149,7 +147,7 @@ def solve_portfolio(
         solver=solver,
     )
     if plan.status == "infeasible":
-        plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
+        plan = plan.model_copy(update={"relaxations": plans.relaxations(instance)})
     return plan
 
 

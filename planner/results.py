@@ -46,9 +46,8 @@ from planner.schema.analysis import (
     Verification,
 )
 from planner.schema.bill import Bids, Quote
-from planner.schema.operation import Simulation, SizeReport
+from planner.schema.operation import Characterization, Simulation, SizeReport
 from planner.schema.plan import Plan
-from planner.schema.telemetry import Characterization
 from planner.terminal import coloured, say, show_progress
 from planner.units import one_of
 
@@ -541,7 +540,7 @@ def write_plan(
     if not plan.lines:
         return
     inside, prices, stream = edition.audience == "internal", edition.prices, io.BytesIO()
-    contents, sheets = _cable_files(target, plan, also)
+    contents, sheets = _cable_files(plan, also)
     shown = plan if inside else plan.model_copy(update={"inputs": None, "checksums": None})
     write(
         shown,
@@ -571,9 +570,7 @@ def plan_page(plan: Plan, edition: Edition) -> bytes:
     return render_page(shown.problem, shown, ()).encode()
 
 
-def _cable_files(
-    target: Target, plan: Plan, also: Collection[str]
-) -> tuple[dict[str, bytes], list[Any]]:
+def _cable_files(plan: Plan, also: Collection[str]) -> tuple[dict[str, bytes], list[Any]]:
     """The cable schedule as CSV and sheet, and the tables for NetBox, by the end of their name."""
     if not {"cables", "netbox"} & {*also}:
         return {}, []

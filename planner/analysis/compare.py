@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from planner.analysis.variants import (
     FOR_THE_PLAN,
@@ -47,7 +47,6 @@ from planner.schema.analysis import (
     RulesTable,
     Series,
     Side,
-    SideKind,
     Way,
 )
 from planner.schema.operation import Loss
@@ -62,7 +61,8 @@ Read = tuple[Side, Plan]
 """A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
 DEMAND = "the job's demand"
-_KINDS: dict[str, SideKind] = {
+_Kind = Literal["plan", "problem", "workbook"]
+_KINDS: dict[str, _Kind] = {
     ".json": "plan",
     ".yaml": "problem",
     ".yml": "problem",
@@ -112,7 +112,6 @@ def read_sides(
         side = Side(
             key=key,
             source=str(source) if isinstance(source, Path) else problem_name(plan),
-            kind=kind,
             problem=plan.problem,
             near_optimal_loss=plan.objective.near_optimal_loss,
             verdict=tuple(plan.verdict.values()),
@@ -122,7 +121,7 @@ def read_sides(
     return found
 
 
-def _kind(path: Path | Plan | Inputs) -> SideKind:
+def _kind(path: Path | Plan | Inputs) -> _Kind:
     """Kind of a model, or of a file by its name, refused before anything is solved."""
     if not isinstance(path, Path):
         return "plan" if isinstance(path, Plan) else "problem"
@@ -234,7 +233,7 @@ def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
             counts[place] = sum(each.quantity for each in same)
             spent[place] = None if None in paid else sum(each or 0.0 for each in paid)
         equal = all(_all_same([some[place] for place in at]) for some in (counts, spent))
-        named = {"sku": line.sku, "section": line.section, "product": product(line)}
+        named = {"sku": line.sku, "product": product(line)}
         yield LineRow(**named, equal=equal, quantity=_series(counts), capex_usd=_series(spent))
 
 
@@ -493,8 +492,13 @@ def alternatives(
             verify(inputs, plan)
         figures = {"value": objective_value(case, run), "shortfall": shortfall(run)}
         near.append(Alternative(ways=tuple(ways), plan=plan, **figures))
-    update = {"bound": bound, "worst": worst, "alternatives": tuple(near)}
-    return base.model_copy(update={**update, "undecided": tuple(undecided)})
+    update = {
+        "bound": bound,
+        "worst": worst,
+        "alternatives": tuple(near),
+        "undecided": tuple(undecided),
+    }
+    return base.model_copy(update=update)
 
 
 def _directions(

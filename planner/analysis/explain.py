@@ -257,8 +257,7 @@ def _move(prober: Prober, lever: Lever, direction: float, *, idle: bool) -> Move
             found = prober.variants.best_of(case)
     row: dict[str, Any] = {"to_text": text, "setting": f"{lever.path}={text}"}
     if known == "solved" and found.value is not None and found.run is not None:
-        row |= {"value": found.value, "change": found.value - prober.value}
-        row |= {"gpus_used": found.run.gpus}
+        row |= {"change": found.value - prober.value, "gpus_used": found.run.gpus}
     elif known == "solved":
         known = "no_plan" if found.impossible else "not_decided"
     return Moved(known=known, **row)
@@ -290,7 +289,7 @@ def _fix_levers(prober: Prober) -> Iterator[Without]:
             prober.undecided.append(f"the plan with {label}")
             continue
         worth = None if end.value is None else end.value - prober.value
-        yield Without(label=label, setting=change.setting, value=end.value, change=worth)
+        yield Without(label=label, setting=change.setting, change=worth)
 
 
 # Other vendors and types, and items that the plan does not hold

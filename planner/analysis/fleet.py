@@ -23,9 +23,7 @@ from planner.errors import Finding, InputError, suggest
 from planner.files import contents, regular
 from planner.inputs import Inputs
 from planner.schema.job import Job
-from planner.schema.plan import Plan
-from planner.schema.problem import Problem
-from planner.schema.telemetry import (
+from planner.schema.operation import (
     CONFIDENCE,
     Characterization,
     ClusterStorage,
@@ -36,6 +34,8 @@ from planner.schema.telemetry import (
     Measured,
     Trend,
 )
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem
 from planner.telemetry import CheckpointColumns, ClusterTrace, ReadOptions, characterize
 from planner.telemetry.jobs import calibration
 from planner.telemetry.tables import Numbers, names_line, read_table

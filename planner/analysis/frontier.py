@@ -269,10 +269,8 @@ def _point(inputs: Inputs, case: Case, gap: float, top: Stop, stop: Stop) -> Fro
         gap=stop.bound / stop.work - 1.0,
         counts={name: count for name, count in sorted(run.units.items()) if count},
         gpus_in_use=job.gpus_used,
-        goodput=job.goodput,
         capex_usd=totals.capex_usd,
         facility_power_kw=totals.facility_power_kw or 0.0,
-        binding=tuple(each.name for each in plan.limits if each.binding),
     )
 
 

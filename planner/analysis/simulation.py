@@ -22,7 +22,6 @@ from planner.schema.operation import (
     FailuresAssumed,
     IntervalTried,
     JobSimulated,
-    LocalSeen,
     LossBudget,
     RepairSeen,
     Simulation,
@@ -262,12 +261,9 @@ def _simulated(
             waits_per_year=a_year["short_of_units"],
             grown_per_year=a_year["grown"],
         )
-    same = ("name", "interval_s", "stall_s", "restart_s", "restore_s")
     return JobSimulated(
-        **{name: getattr(job, name) for name in same},
-        mode="sync" if job.sync else "async",
-        checkpoint_gb=plan.jobs[0].checkpoint_gb,
-        drain_s=job.stall_s if job.sync else job.drain_s,
+        name=job.name,
+        interval_s=job.interval_s,
         failures=FailuresAssumed(
             kind=failures.kind,
             mean_s=failures.mean_s,
@@ -285,11 +281,9 @@ def _simulated(
             shrunk=share["short"],
             **{name: share[name] for name in _COUNTED},
         ),
-        waits=share["wait"],
         interruptions_per_year=a_year["failures"],
-        waits_per_year=a_year["waits"],
         repair=repair,
-        local=job.local and LocalSeen(every=job.local.every, remote_per_year=a_year["far"]),
+        remote_restores_per_year=a_year["far"] if job.local is not None else None,
     )
 
 

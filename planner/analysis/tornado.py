@@ -102,14 +102,12 @@ def _status(base: Answer, ends: set[RowStatus]) -> Status:
 
 
 def _end(side: Side, answer: Answer) -> End:
-    units = {} if answer.operation is None else answer.operation.units
     return End(
         text=side.text,
         value=side.value,
         status=answer.status,
         objective=answer.value,
         bound=answer.bound,
-        counts={name: count for name, count in sorted(units.items()) if count},
         reason=NO_PLAN if answer.status == "infeasible" else answer.reason,
     )
 

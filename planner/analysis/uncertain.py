@@ -90,7 +90,7 @@ def study(
         options = replace(options, jobs=1)
     planned, count = read_operation(case, plan), len(unsure)
     cube = qmc.LatinHypercube(count, rng=np.random.default_rng(seed)).random(samples)
-    drawn, scenarios = _draw(unsure, cube)
+    scenarios = _draw(unsure, cube)
     found = solve_scenarios(inputs, scenarios, options, progress)
     runs = candidates(planned, [a.operation for a in found if a.operation is not None])
     seen, values = list[Figures](), list[list[float]]()
@@ -113,7 +113,10 @@ def study(
         samples=samples,
         status=_status(set(statuses)),
         statuses=dict(sorted(statuses.items())),
-        inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
+        inputs=tuple(
+            UncertainInput(path=each.field.path, label=each.label, distribution=each.words)
+            for each in unsure
+        ),
         outcomes=percentiles(case, seen),
         largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
         **known,
@@ -127,13 +130,6 @@ def _status(ended: set[RowStatus]) -> Status:
     if "unbounded" in ended:
         return "unbounded"
     return "infeasible" if ended == {"infeasible"} else "no_solution"
-
-
-def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
-    field, ends = each.field, (float(drawn.min()), float(drawn.max()))
-    low, high = (round(end) if field.slot.whole and not field.several else end for end in ends)
-    named = {"path": field.path, "label": each.label, "unit": field.unit}
-    return UncertainInput(**named, distribution=each.words, low=low, high=high)
 
 
 def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
@@ -150,8 +146,8 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     return " ".join(texts) or None
 
 
-def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Scenario]]:
-    """Values at points of the unit cube, a row each, and a scenario for each row."""
+def _draw(unsure: Sequence[Unknown], shares: Numbers) -> list[Scenario]:
+    """A scenario for each row of points of the unit cube."""
     shares = np.clip(shares, EDGE, 1.0 - EDGE)
     values = np.column_stack([u.distribution.ppf(shares[:, at]) for at, u in enumerate(unsure)])
     found = []
@@ -159,7 +155,7 @@ def _draw(unsure: Sequence[Unknown], shares: Numbers) -> tuple[Numbers, list[Sce
         fields = zip((each.field for each in unsure), row, strict=True)
         sides = [field.side(field.text(number), "--vary") for field, number in fields]
         found.append(Scenario(index, tuple(change for side in sides for change in side.changes)))
-    return values, found
+    return found
 
 
 # Outcomes

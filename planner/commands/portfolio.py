@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planner import units
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.library import solve_portfolio
+from planner.report import formats
+from planner.report.blocks import Column, Heading, Table, Text, figures, words
+from planner.report.screen import show
 from planner.results import Printed, Target, Writer, created_today
 from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
+from planner.units import seconds, whole
 
 if TYPE_CHECKING:
     from planner.portfolio.inputs import Instance
-    from planner.portfolio.schema import PortfolioPlan
+    from planner.portfolio.purchases import Limit
+    from planner.portfolio.schema import JobRun, PortfolioPlan, Use
+
+STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}
+"""Step of a limit, by its unit; at least a hundredth of it."""
 
 
 def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> str:
@@ -28,16 +38,14 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
         InputError: something in it is wrong.
     """
     from planner.portfolio.inputs import load
-    from planner.report.formats import count_noun
 
     found = load(problem, tuple(settings), scenario)
-    jobs = count_noun(len(found.portfolio.jobs), "job")
-    sites, periods = (
-        count_noun(len(each), noun)
-        for each, noun in ((found.places, "site"), (found.periods, "period"))
-    )
-    parts = f"{sites}, {jobs}, {periods}"
-    return f"{parts}; {len(found.columns)} ways to place the jobs"
+    parts = (found.places, "site"), (found.portfolio.jobs, "job"), (found.periods, "period")
+    counts = ", ".join(formats.count_noun(len(each), noun) for each, noun in parts)
+    return f"{counts}; {len(found.columns)} ways to place the jobs"
+
+
+# Plans and their files
 
 
 def writer(audience: str) -> Writer:
@@ -66,16 +74,6 @@ def _write_plan(target: Target, plan: PortfolioPlan, *, inside: bool) -> None:
     write_all({target.file(end): data for end, data in contents.items()})
 
 
-def _problem_of(plan: Path) -> Path:
-    """The problem file beside a plan."""
-    stem = plan.name.removesuffix(".plan.json")
-    found = (plan.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml"))
-    if (problem := next(filter(Path.exists, found), None)) is not None:
-        return problem
-    message = f"no problem file {stem}.yaml beside the plan"
-    raise InputError(Finding("plan", message, str(plan), fix="put the plan beside its problem"))
-
-
 def _opened(
     path: Path,
     settings: Settings = None,
@@ -86,11 +84,18 @@ def _opened(
     from planner.portfolio.inputs import load
     from planner.portfolio.plan import read_plan
 
-    if path.suffix == ".json":
-        plan = read_plan(path)
-        return load(_problem_of(path), plan.settings), plan
-    plan = solve_portfolio(path, settings=settings, scenario=scenario, time_limit=time_limit)
-    return load(path, as_texts(settings), scenario), plan
+    if path.suffix != ".json":
+        solving: dict[str, Any] = {"settings": settings, "scenario": scenario}
+        plan = solve_portfolio(path, time_limit=time_limit, **solving)
+        return load(path, as_texts(settings), scenario), plan
+    plan = read_plan(path)
+    named = Path(plan.problem_file)
+    problem = next(filter(Path.is_file, (path.with_name(named.name), named)), None)
+    if problem is None:
+        message = f"the problem file {named.name} is not beside the plan"
+        fix = "put the plan beside its problem"
+        raise InputError(Finding("plan", message, str(path), fix=fix))
+    return load(problem, plan.settings, plan.scenario), plan
 
 
 def verify(path: Path, *, progress: Progress = ignore) -> Printed:
@@ -107,6 +112,19 @@ def verify(path: Path, *, progress: Progress = ignore) -> Printed:
     return Printed("\n".join(lines), data, "infeasible" if wrong else "optimal")
 
 
+# Marginal values
+
+
+class Marginal(NamedTuple):
+    """Marginal value of a limit: effect of moving it by a step."""
+
+    limit: str
+    step: float
+    unit: str
+    change: float | None
+    text: str
+
+
 def explain(
     path: Path,
     *,
@@ -116,13 +134,62 @@ def explain(
     progress: Progress = ignore,
 ) -> Printed | PortfolioPlan:
     """The marginal value of each binding limit, or the plan with the least relaxations."""
-    from planner.portfolio import analysis
-
     instance, plan = _opened(path, settings, scenario, time_limit)
     if not plan.runs:
         return plan
-    found = analysis.explain(instance, plan)
-    return Printed(analysis.explanation(plan, found), [each._asdict() for each in found])
+    found = marginal_values(instance, plan)
+    idle = len([use for use in plan.uses if not use.binding])
+    texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
+    notes = (f"Non-binding: {idle} limits.", *(f"{j.job}: {j.note}" for j in plan.jobs if j.note))
+    binding = Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True)
+    heading = Heading(f"{plan.problem}: binding limits")
+    screen = show([heading, binding, Text(notes)], full=True)
+    return Printed(screen, [each._asdict() for each in found])
+
+
+def marginal_values(
+    instance: Instance, plan: PortfolioPlan, *, limit_s: float = 30.0
+) -> list[Marginal]:
+    """The marginal value of each binding limit, by solving again with it moved a step.
+
+    Limits of a site, and floors of a job, are moved over all periods together.
+    """
+    groups = {_group(use): use for use in reversed(plan.uses) if use.binding}
+    found = [_marginal(instance, plan, use, limit_s) for use in reversed(groups.values())]
+    return sorted(found, key=lambda each: -abs(each.change or 0.0))
+
+
+def _group(use: Use) -> tuple[str, str | None, int | None]:
+    return use.name, use.site, None if use.site or use.is_floor else use.period
+
+
+def _marginal(instance: Instance, plan: PortfolioPlan, use: Use, limit_s: float) -> Marginal:
+    from planner.portfolio.model import Program
+    from planner.portfolio.search import Search
+    from planner.portfolio.views import UNITS
+
+    step = max(STEPS.get(use.unit, 1.0), 0.01 * use.limit)
+
+    def moved(limit: Limit) -> float:
+        same = _group(limit.use(0.0)) == _group(use)
+        return limit.most + (-step if use.is_floor else step) * same
+
+    program = Program(instance, moved=moved)
+    answer = Search(program, time_limit_s=limit_s).solve(cheapest=False)
+    name = use.label(dated=_group(use)[2] is not None)
+    amount = f"{name} binds: {step:,.4g} {use.unit} {'less' if use.is_floor else 'more'}"
+    if not answer.worth or plan.best is None:
+        return Marginal(name, step, use.unit, None, f"{amount} gave no plan in time")
+    scale = 1e6 if plan.objective in ("cost", "tco") else 1.0
+    change = answer.worth[0] * scale - plan.best
+    share = 100.0 * change / max(abs(plan.best), 1e-9)
+    text = f"{amount} gives {change:+,.4g} {UNITS[plan.objective]} ({share:+.2f} %)"
+    if abs(share) < 100 * (plan.gap or 0.0) + 1e-6:
+        text = f"{amount} changes nothing beyond the gap"
+    return Marginal(name, step, use.unit, change, text)
+
+
+# Sweeps
 
 
 def sweep(
@@ -134,38 +201,122 @@ def sweep(
     time_limit: str | None = None,
     progress: Progress = ignore,
 ) -> Printed:
-    """The plan of every point of a grid over inputs of the file, as a table."""
-    from planner.portfolio import analysis
+    """The plan of every point of a grid over inputs of the file, as a table.
 
-    if not vary:
+    Args:
+        vary: ``PATH=a,b,c`` with units, each an axis of the grid.
+
+    Raises:
+        InputError: nothing is varied, or an axis is not of that form or does not fit the file.
+    """
+    from planner.portfolio.views import UNITS
+    from planner.report.exports import csv_text
+
+    axes = []
+    for text in vary:
+        name, equals, values = text.partition("=")
+        if not equals or not values or ":" in values:
+            fix = "write --vary budget.capex.total=100MUSD,150MUSD,200MUSD"
+            raise InputError(Finding("vary", f"'{text}' is no PATH=a,b,c", fix=fix))
+        axes.append([f"{name}={value.strip()}" for value in values.split(",")])
+    if not axes:
         raise InputError(Finding("vary", "nothing is varied", fix="give --vary"))
-    plans = analysis.sweep(
-        path,
-        vary,
-        as_texts(settings),
-        gap=None if gap is None else units.share("--gap", gap),
-        time_limit_s=None if time_limit is None else units.seconds("--time-limit", time_limit),
-        progress=progress,
-    )
+    points = list(itertools.product(*axes))
+    plans: list[PortfolioPlan] = []
+    for number, point in enumerate(points, start=1):
+        laid = (*as_texts(settings), *point)
+        plans.append(solve_portfolio(path, settings=laid, gap=gap, time_limit=time_limit))
+        progress(number, len(points))
+    columns = tuple(_sweep_columns(plans, points))
+    table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
+    screen = show([Heading("Portfolio sweep"), table], full=True)
+    csv = csv_text({column.label: column.values for column in columns}).encode()
     rows = [plan.model_dump(mode="json") for plan in plans]
-    files = {"sweep.csv": analysis.sweep_csv(plans, len(vary))}
-    return Printed(analysis.sweep_screen(plans, len(vary)), rows, files=files)
+    return Printed(screen, rows, files={"sweep.csv": csv})
+
+
+def _sweep_columns(
+    plans: Sequence[PortfolioPlan], points: Sequence[Sequence[str]]
+) -> Iterator[Column]:
+    """Yield the inputs varied, the figures, units of GPU systems and storage."""
+    from planner.portfolio.views import MAIN
+
+    for axis in zip(*points, strict=True):
+        yield words(axis[0].partition("=")[0], (each.partition("=")[2] for each in axis))
+    yield words("status", (plan.status for plan in plans))
+    units = {"value": "", "bound": "", "gap": "share", "capex_usd": "USD", "tco_usd": "USD"}
+    for name, unit in units.items():
+        yield figures(name, (getattr(plan, name) for plan in plans), unit)
+    for sku in sorted({o.item for plan in plans for o in plan.orders if o.category in MAIN}):
+        yield figures(sku, (sum(o.quantity for o in p.orders if o.item == sku) for p in plans))
+
+
+# Simulation
+
+
+class Simulated(NamedTuple):
+    """Goodput of a run as planned and as simulated, ± 95 %."""
+
+    run: JobRun
+    planned: float
+    simulated: float
+    margin: float
 
 
 def simulate(
     path: Path, *, length: str, replications: int, seed: int, progress: Progress = ignore
 ) -> Printed:
     """The goodput of each different run of a plan, simulated from failure to failure."""
-    from planner.portfolio import analysis
-
-    length_s, runs = (
-        units.seconds("--length", length),
-        units.whole("--replications", replications, 2),
-    )
-    instance, plan = _opened(path)
-    made = analysis.simulate(
-        instance, plan, length_s=length_s, replications=runs, seed=units.whole("--seed", seed, 0)
-    )
+    length_s, seed = seconds("--length", length), whole("--seed", seed, 0)
+    runs, (instance, plan) = whole("--replications", replications, 2), _opened(path)
+    made = simulated(instance, plan, length_s=length_s, replications=runs, seed=seed)
     found = list(made)
+    columns = (
+        words("job", (each.run.job for each in found)),
+        words("site", (each.run.site for each in found)),
+        figures("GPUs", (each.run.gpus for each in found)),
+        figures("plan %", (100 * each.planned for each in found), 3),
+        figures("simulated %", (100 * each.simulated for each in found), 3),
+        figures("± 95 %", (100 * each.margin for each in found), 3),
+    )
+    note = "Lending idle shares of write bandwidth betters this by up to a point."
+    table = Table("Goodput, each job with its guaranteed share", columns, notes=(note,))
+    screen = show([Heading(f"{plan.problem}: simulation"), table], full=True)
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]
-    return Printed(analysis.simulation_screen(plan, found), rows)
+    return Printed(screen, rows)
+
+
+def simulated(
+    instance: Instance, plan: PortfolioPlan, *, length_s: float, replications: int, seed: int = 1
+) -> Iterator[Simulated]:
+    """Yield each different run of a training job, from failure to failure with its own share.
+
+    Shares are hard: a job waits for its own bandwidth alone, which lending idle shares betters.
+    """
+    from planner.portfolio.check import operation
+    from planner.portfolio.schema import TrainingJob
+    from planner.portfolio.totals import Totals
+    from planner.simulation.job import Law, job_of
+    from planner.simulation.run import simulate as simulate_job
+    from planner.verifier.basis import Findings
+    from planner.verifier.physics import usable_gpus
+
+    totals, seen = Totals(instance, plan), set[tuple[object, ...]]()
+    for run in plan.runs:
+        job, shares = totals.jobs[run.job], (run.delivered_write_gb_per_s, run.interval_s)
+        key = run.job, run.item, run.gpus, *(f"{each or 0.0:.3g}" for each in shares)
+        if not isinstance(job, TrainingJob) or key in seen:
+            continue
+        seen.add(key)
+        own = operation(totals, run, job, Findings())
+        figures: dict[str, Any] = {"name": run.job, "local": None, "drain_slowdown": 0.0}
+        figures |= vars(own.f) | {"mode": "async", "interval_s": run.interval_s}
+        if own.f.repair is not None:
+            usable = {run.item: usable_gpus(own.job, own.types[0])}
+            repair = SimpleNamespace(**own.f.repair, shrunk=None)
+            figures |= {"repair": repair, "usable_gpus_by_type": usable, "gpus_used": run.gpus}
+        whole: Any = SimpleNamespace(jobs=(SimpleNamespace(**figures),))
+        found = simulate_job([job_of(whole, Law(own.f.mtti_s))], length_s, replications, seed)
+        kept = found["kept"][0] / length_s * (1.0 - own.f.lost_time)
+        margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)
+        yield Simulated(run, run.goodput or 0.0, float(kept.mean()), margin)

@@ -29,7 +29,7 @@ from planner.plan import assemble
 from planner.portfolio import views
 from planner.portfolio.inputs import load as load_portfolio
 from planner.portfolio.plan import solve as solve_portfolio
-from planner.portfolio.schema import PortfolioPlan
+from planner.portfolio.schema import PortfolioPlan, Use
 from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, formats
 from planner.report.edition import in_currency
@@ -320,13 +320,7 @@ def _portfolio_figures(plan: PortfolioPlan) -> Figures:
     }
 
 
-def _bar(use: Any) -> tuple[str, float, str, bool]:
-    floor = "_of_" in use.name
-    used, whole = (use.limit, use.used) if floor else (use.used, use.limit)
-    text = f"{use.used:,.4g}{', at least' if floor else ' of'} {use.limit:,.4g} {use.unit}"
-    return (
-        capital(views.label(use)),
-        min(1.0, used / whole) if whole else 1.0,
-        text,
-        views.binds(use),
-    )
+def _bar(use: Use) -> tuple[str, float, str, bool]:
+    used, whole = (use.limit, use.used) if use.is_floor else (use.used, use.limit)
+    text = f"{use.used:,.4g}{', at least' if use.is_floor else ' of'} {use.limit:,.4g} {use.unit}"
+    return capital(use.label()), min(1.0, used / whole) if whole else 1.0, text, use.binding

@@ -9,14 +9,15 @@ an instance count from 0.
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, TypeVar, get_args
+
+from pydantic import BaseModel, Field, TypeAdapter
 
 from planner.case import resolve, with_companions
 from planner.case.figures import max_units, support_span
@@ -27,9 +28,10 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document
+from planner.loader.checks import check_problem
 from planner.loader.documents import validated
 from planner.optimizer.useful_work import Team, UsefulWork
-from planner.paths import DataPath, job_path, steps_of
+from planner.paths import steps_of
 from planner.portfolio.schema import (
     InferenceJob,
     MarketRule,
@@ -39,9 +41,9 @@ from planner.portfolio.schema import (
     TrainingJob,
 )
 from planner.schema import CANONICAL
-from planner.schema.catalog import Category, Item
+from planner.schema.catalog import Category
 from planner.schema.job import Checkpoint, Job
-from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
+from planner.schema.problem import Network, Objective, Problem, Quantity, Term
 from planner.sizing.availability import waiting_share
 from planner.units import HOURS_PER_YEAR
 
@@ -49,12 +51,15 @@ SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Spare units of a job that are tried where their number is open."""
 NEVER_WAITS = 1e-5
+OfferT = TypeVar("OfferT", System, Storage)
 MOST_PLAN_BYTES = 50_000_000
 OF_EVERY_JOB = (
     *("name", "catalogs", "prices", "consider", "storage", "network", "software", "extras"),
     *("spares", "currency", "exchange"),
 )
 """Settings of a portfolio that are those of each of its problems."""
+OF_SITE = ("network", "storage")
+"""Those that a site may have of its own."""
 NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
 """A job that asks for nothing: what a site offers does not depend on who runs there."""
 
@@ -122,6 +127,7 @@ class Instance:
     places: tuple[Place, ...]
     columns: tuple[Column, ...]
     settings: tuple[str, ...] = ()
+    scenario: str | None = None
     left_out: tuple[str, ...] = ()
 
     @property
@@ -211,51 +217,63 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
         for each in [path for path in lines if path[:1] == ("site",)]:
             lines["sites", *each] = lines.pop(each)
     portfolio = validated(Portfolio, document)
-    _check_jobs(portfolio, document)
-    _check_items(portfolio, document)
-    return instance_of(portfolio, document, settings)
+    _refuse(document, (*_wrong_jobs(portfolio), *_wrong_settings(portfolio)))
+    owned = _owned(portfolio, document)
+    problems = {name: _problem(portfolio, name, units) for name, units in owned.items()}
+    base, _ = joined(next(iter(problems.values())), document, settings)
+    _refuse(document, _unknown_items(portfolio, owned, base))
+    sites = {name: _fitting(base, problem, name) for name, problem in problems.items()}
+    places = [_place(portfolio, document, *each, owned[each[0]]) for each in sites.items()]
+    columns, left_out = list[Column](), dict[str, None]()
+    for number in range(len(portfolio.jobs)):
+        columns += _columns(portfolio, document, number, places)
+    for place in places:
+        left_out |= {f"{sku}: {why}": None for sku, why in place.case.not_considered}
+    read = settings, scenario, tuple(left_out)
+    return Instance(portfolio, document, tuple(places), tuple(columns), *read)
 
 
-def _error(document: Document, path: str, message: str, fix: str) -> InputError:
-    file, line = document.place(steps_of(path))
-    return InputError(Finding("portfolio", message, file, line, path, fix))
+Wrong = tuple[str, str, str]
+"""A path in the file, the cause and the fix."""
 
 
-def _check_jobs(portfolio: Portfolio, document: Document) -> None:
-    """Refuse jobs that contradict the file, and settings that portfolios do not have."""
-    names = [job.name for job in portfolio.jobs]
+def _refuse(document: Document, wrong: Iterable[Wrong]) -> None:
+    """Raise an error with the file and line of everything that is wrong.
+
+    Raises:
+        InputError: something is.
+    """
+    found = [
+        Finding("portfolio", message, *document.place(steps_of(path)), path, fix)
+        for path, message, fix in wrong
+    ]
+    if found:
+        raise InputError(found)
+
+
+def _wrong_jobs(portfolio: Portfolio) -> Iterator[Wrong]:
+    """Yield jobs that contradict the file, and settings that portfolios do not have."""
+    names, sites = [job.name for job in portfolio.jobs], [*portfolio.sites]
     for number, job in enumerate(portfolio.jobs):
-        path, first, last = f"jobs.{number}", job.window.first, portfolio.last_of(job)
-        if names.count(job.name) > 1:
+        path, count = f"jobs.{number}", portfolio.periods.count
+        first, last = job.window.first, job.window.last or count
+        if names.index(job.name) != number:
             message = f"two jobs are named '{job.name}'"
-            raise _error(document, f"{path}.name", message, "give each job its own name")
-        for name in set(job.sites or ()) - {*portfolio.sites}:
-            fix = did_you_mean(name, list(portfolio.sites)) or ", ".join(portfolio.sites)
-            raise _error(document, f"{path}.sites", f"no site '{name}'", fix)
-        if first > last:
-            message = f"the window begins in period {first} and ends in {last}"
-            raise _error(document, f"{path}.window", message, "give from and to in that order")
+            yield f"{path}.name", message, "give each job its own name"
+        for name in sorted({*(job.sites or ())} - {*sites}):
+            fix = did_you_mean(name, sites) or f"known: {', '.join(sites)}"
+            yield f"{path}.sites", f"no site '{name}'", fix
+        if not first <= last <= count:
+            message = f"the window begins in period {first} and ends in {last}, of {count}"
+            yield f"{path}.window", message, "give from and to in that order, within periods.count"
         if isinstance(job, TrainingJob):
-            if job.tokens is not None and not first <= (job.tokens.by or last) <= last:
-                message = f"tokens by period {job.tokens.by}, but the job runs in {first} to {last}"
-                raise _error(document, f"{path}.tokens.by", message, "give a period of its window")
+            by = job.tokens.by if job.tokens else None
+            if by is not None and not first <= by <= last:
+                message = f"tokens by period {by}, but the job runs in {first} to {last}"
+                yield f"{path}.tokens.by", message, "give a period of its window"
             for key, wrong, message, fix in _refused(job):
                 if wrong:
-                    raise _error(document, f"{path}.{key}", f"job '{job.name}': {message}", fix)
-
-
-def _check_items(portfolio: Portfolio, document: Document) -> None:
-    """Refuse rules of items and of storage that are for one purchase."""
-    for name, rule in portfolio.items.items():
-        for key in rule.model_fields_set & {"fixed", "min", "installed", "retire", "required"}:
-            fix = "name owned units by site (sites.NAME.owned), retirement under market"
-            message = f"items.{name}.{key} is not for several sites or periods"
-            raise _error(document, f"items.{name}.{key}", message, fix)
-    storage = portfolio.storage
-    wrong = {"rule": storage.rule != "demand", "tolerate_down": storage.tolerate_down > 0}
-    for key in (name for name, refused in wrong.items() if refused):
-        message = f"storage.{key} is not supported for several jobs, sites or periods"
-        raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
+                    yield f"{path}.{key}", f"job '{job.name}': {message}", fix
 
 
 def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
@@ -283,119 +301,159 @@ def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
     yield "training.scale", table, "a table of scaling is not concave", "give an exponent"
 
 
-# From the file to numbers
+def _wrong_settings(portfolio: Portfolio) -> Iterator[Wrong]:
+    """Yield rules of items and of storage that are for one purchase, and periods beyond the last"""
+    for name, rule in portfolio.items.items():
+        for key in sorted(rule.model_fields_set & {"fixed", "min", "installed", "retire"}):
+            message = f"items.{name}.{key} is not for several sites or periods"
+            fix = "name owned units by site (sites.NAME.owned), retirement under market"
+            yield f"items.{name}.{key}", message, fix
+    stores, periods = {"storage": portfolio.storage}, portfolio.periods
+    for name, site in portfolio.sites.items():
+        if site.storage is not None:
+            stores[f"sites.{name}.storage"] = site.storage
+        for period in (each for each in site.facility_power_from if each > periods.count):
+            path = f"sites.{name}.facility_power_from.{period}"
+            yield path, f"period {period} of {periods.count}", "name a period of the problem"
+    for path, storage in stores.items():
+        wrong = {"rule": storage.rule != "demand", "tolerate_down": storage.tolerate_down > 0}
+        for key in (name for name, refused in wrong.items() if refused):
+            message = f"{path}.{key} is not supported for several jobs, sites or periods"
+            yield f"{path}.{key}", message, f"leave {path}.{key} out"
+    given = len(portfolio.budget.capex.per_period_usd)
+    if given > periods.count:
+        path, message = "budget.capex.per_period", f"{given} budgets for {periods.count} periods"
+        yield path, message, "give at most one for each period"
+    if periods.start and int(periods.start[:4]) + portfolio.years >= datetime.MAXYEAR:
+        yield "periods.start", f"no calendar goes on from {periods.start}", "begin earlier"
 
 
-def instance_of(
-    portfolio: Portfolio, document: Document, settings: tuple[str, ...] = ()
-) -> Instance:
-    """A portfolio as numbers.
-
-    Raises:
-        InputError: catalogs, prices or owned units do not fit.
-    """
-    owned = _owned(portfolio, document)
-    places: list[Place] = []
-    base: Inputs | None = None
-    for name in portfolio.sites:
-        problem = _problem(portfolio, name, NOBODY, owned[name])
-        view = _view(document, name, None)
-        base = _joined(problem, view, name, None, settings)
-        places.append(_place(portfolio, document, name, base, owned[name]))
-    assert base is not None
-    _check_names(portfolio, document, base)
-    columns = [*_columns(portfolio, document, places)]
-    left_out = dict.fromkeys(
-        f"{sku}: {why}" for place in places for sku, why in place.case.not_considered
-    )
-    return Instance(portfolio, document, tuple(places), tuple(columns), settings, (*left_out,))
-
-
-def _check_names(portfolio: Portfolio, document: Document, inputs: Inputs) -> None:
-    """Refuse items of the market and of inference that no catalog has."""
-    ids = portfolio.market.keys() - {*get_args(Category)}
-    named = [(f"market.{name}", name) for name in sorted(ids)]
+def _unknown_items(
+    portfolio: Portfolio, owned: Mapping[str, Mapping[str, int]], inputs: Inputs
+) -> Iterator[Wrong]:
+    """Yield items of the market, of sites and of inference that no catalog has."""
+    named = [(f"market.{name}", name) for name in portfolio.market.keys() - get_args(Category)]
+    named += [(f"sites.{site}.owned", name) for site, units in owned.items() for name in units]
     for number, job in enumerate(portfolio.jobs):
         if isinstance(job, InferenceJob):
             named += [(f"jobs.{number}.types", name) for name in job.types or ()]
             named += [(f"jobs.{number}.rates.{name}", name) for name in job.rates]
-    for path, name in named:
-        _known(document, path, name, inputs)
+    for path, name in sorted(named):
+        if name not in inputs.by_id:
+            fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
+            yield path, f"no item '{name}' in the catalogs", fix
 
 
-def _known(document: Document, path: str, name: str, inputs: Inputs) -> Item:
-    """An item by its id, which must be in the catalogs."""
-    if name not in inputs.by_id:
-        fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
-        raise _error(document, path, f"no item '{name}' in the catalogs", fix)
-    return inputs.by_id[name]
+# What stands there before
+
+
+class _Line(BaseModel):
+    """A line of the plan of one job, as far as it counts units in place."""
+
+    sku: str
+    quantity: Annotated[int, Field(ge=0, le=10_000_000)]
+    parent: str | None = None
+
+
+class _SinglePlan(BaseModel):
+    lines: tuple[_Line, ...]
+
+
+_EARLIER: TypeAdapter[PortfolioPlan | _SinglePlan] = TypeAdapter(PortfolioPlan | _SinglePlan)
+
+
+def _owned(portfolio: Portfolio, document: Document) -> dict[str, Counter[str]]:
+    """The units that stand at each site before the first period.
+
+    Raises:
+        InputError: the plan file is not there, no plan, or not of these sites.
+    """
+    units, name = {site: Counter(p.owned) for site, p in portfolio.sites.items()}, portfolio.owned
+    if name is None:
+        return units
+    plan, fix = None, "give PROBLEM.plan.json"
+    try:
+        raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")
+        plan = _EARLIER.validate_json(raw)
+    except InputError as error:
+        texts = [f"{finding.file}: {finding.message}" for finding in error.findings]
+        _refuse(document, [("owned", text, fix) for text in texts])
+    except ValueError:
+        _refuse(document, [("owned", f"'{name}' is no plan that planner wrote", fix)])
+    left = plan.left() if isinstance(plan, PortfolioPlan) else {}
+    if isinstance(plan, _SinglePlan) and len(units) == 1:
+        counts = Counter[str]()
+        for line in plan.lines:
+            counts[line.sku] += line.quantity if line.parent is None else 0
+        left = {site: +counts for site in units}
+    if not left or left.keys() - units.keys():
+        message = f"the plan '{name}' is of no site that the problem names"
+        _refuse(document, [("owned", message, "name its sites alike")])
+    for site, counted in left.items():
+        units[site].update(counted)
+    return units
+
+
+# From the file to numbers
 
 
 def _problem(
-    portfolio: Portfolio,
-    site_name: str,
-    job: Job,
-    owned: Mapping[str, int],
-    *,
-    goodput: bool = False,
+    portfolio: Portfolio, site_name: str, owned: Mapping[str, int], job: Job = NOBODY
 ) -> Problem:
-    """The problem of one job at one site in one period."""
+    """The problem of one job at one site in one period; a training job has its fabrics apart."""
     site, term = portfolio.sites[site_name], portfolio.term
     powers = [site.facility_power_kw, *site.facility_power_from.values()]
-    most_kw = max((kw for kw in powers if kw is not None), default=None)
-    own = site.electricity_usd_per_kwh
+    own, rules = site.electricity_usd_per_kwh, dict(portfolio.items)
     terms = {
-        "years": portfolio.periods.years * portfolio.periods.count,
+        "years": portfolio.years,
         "electricity": term.electricity_usd_per_kwh if own is None else own,
         "energy_basis": term.energy_basis,
     }
-    rules = dict(portfolio.items)
     for name, count in owned.items():
         rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
+    fields = {name: getattr(portfolio, name) for name in OF_EVERY_JOB}
+    fields |= {name: each for name in OF_SITE if (each := getattr(site, name)) is not None}
+    if job is not NOBODY:
+        fields |= {"network": Network(), "extras": {}}
+    most_kw = max((kw for kw in powers if kw is not None), default=None)
     return Problem(
         site=site.model_copy(update={"facility_power_kw": most_kw}),
-        budget=Budget(),
         term=Term.model_validate(terms, context=CANONICAL),
         items=rules,
         jobs=(job,),
-        objective=Objective(maximize="goodput") if goodput else Objective(minimize="tco"),
-        **{name: getattr(portfolio, name) for name in OF_EVERY_JOB},
+        objective=Objective(minimize="tco") if job is NOBODY else Objective(maximize="goodput"),
+        **fields,
     )
 
 
-def _view(document: Document, site: str, job: int | None) -> Document:
-    """The document as one of a single site and job: lines of its paths."""
-
-    def paths(found: Mapping[DataPath, Any]) -> dict[DataPath, Any]:
-        kept: dict[DataPath, Any] = {}
-        for path, where in found.items():
-            if path[:2] == ("sites", site):
-                kept["site", *path[2:]] = where
-            elif path[:2] == ("jobs", job):
-                kept["jobs", 0, *path[2:]] = where
-            elif path[:1] != ("jobs",):
-                kept[path] = where
-        return kept
-
-    return replace(document, lines=paths(document.lines), origins=paths(document.origins))
-
-
-def _joined(
-    problem: Problem, view: Document, site: str, job: int | None, settings: tuple[str, ...]
+def _fitting(
+    base: Inputs, problem: Problem, site: str, job: int | None = None, *, bounded: bool = True
 ) -> Inputs:
-    """A problem with catalogs and prices; findings have the paths of the portfolio."""
-    inputs, findings = joined(problem, view, settings)
-    errors = []
-    for finding in findings:
-        path = finding.path or ""
-        of_nobody = job is None and path.split(".")[0] in ("jobs", "objective", "targets")
-        if finding.severity != "error" or finding.code == "unbounded" or of_nobody:
+    """Inputs with another problem; findings have the paths of the portfolio.
+
+    Args:
+        bounded: whether something over all sites bounds the work.
+
+    Raises:
+        InputError: catalogs or prices do not fit, or nothing bounds the work.
+    """
+    inputs, errors, document = replace(base, problem=problem), list[Finding](), base.document
+    assert document is not None
+    for finding in check_problem(inputs):
+        kind, dot, rest = (finding.path or "").partition(".")
+        of_nobody = job is None and kind in ("jobs", "objective", "targets")
+        held = bounded and finding.code == "unbounded"
+        if finding.severity != "error" or held or of_nobody:
             continue
-        if path.startswith("site"):
-            path = path.replace("site", f"sites.{site}", 1)
-        elif job is not None and path.startswith(job_path()):
-            path = path.replace(job_path(), job_path(job=job), 1)
-        errors.append(replace(finding, path=path))
+        if kind == "site":
+            kind = f"sites.{site}"
+        elif kind in OF_SITE and getattr(problem.site, kind) is not None:
+            kind = f"sites.{site}.{kind}"
+        elif kind == "jobs":
+            kind, rest = f"jobs.{job}", rest.partition(".")[2]
+        path = f"{kind}{dot}{rest}".removesuffix(".")
+        file, line = document.place(steps_of(path))
+        errors.append(replace(finding, path=path, file=file, line=line))
     if errors:
         raise InputError(errors)
     return inputs
@@ -404,94 +462,81 @@ def _joined(
 def _place(
     portfolio: Portfolio, document: Document, name: str, inputs: Inputs, owned: Mapping[str, int]
 ) -> Place:
-    case = resolve(inputs)
-    known = {offer.id: offer for offer in (*case.systems, *case.storage)}
-    for sku in owned:
-        item = _known(document, f"sites.{name}.owned", sku, inputs)
-        if item.category in ("gpu_system", "storage") and sku not in known:
-            why = dict(case.not_considered).get(sku, "not on offer")
-            message = f"'{sku}' is owned but cannot be planned: {why}"
-            raise _error(document, f"sites.{name}.owned", message, "add the figure in a catalog")
-    bare = {
-        sku: rule.model_copy(update={"installed": 0}) for sku, rule in inputs.problem.items.items()
-    }
-    free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
+    """A site in numbers, without its owned units.
+
+    Raises:
+        InputError: owned units cannot be planned.
+    """
+    case, rules, market = resolve(inputs), inputs.problem.items, portfolio.rule
+    known, why = {offer.id for offer in case.offers()}, dict(case.not_considered)
+    decided = [sku for sku in owned if inputs.item(sku).category in ("gpu_system", "storage")]
+    path, fix = f"sites.{name}.owned", "add the figure in a catalog"
+    text = "'{}' is owned but cannot be planned: {}"
+    unfit = [(sku, why.get(sku, "not on offer")) for sku in decided if sku not in known]
+    _refuse(document, [(path, text.format(*each), fix) for each in unfit])
+    years, most_usd = portfolio.years, portfolio.most_capex_usd
+
+    def on_offer(offer: OfferT) -> OfferT:
+        """No more of an offer, of which none are owned, than owned units and the budget allow."""
+        trend = market(offer.id, inputs.item(offer.id).category).price_trend
+        cheapest = (offer.unit_net_usd or 0.0) * min(1.0, (1.0 + trend) ** years)
+        high = math.inf if offer.high is None else offer.high
+        if most_usd is not None and cheapest > 0.0:
+            high = min(high, owned.get(offer.id, 0) + math.floor(most_usd / cheapest + 1e-6))
+        return replace(offer, installed=0, high=None if math.isinf(high) else int(high))
+
     case = replace(
         case,
-        systems=tuple(replace(each, installed=0) for each in case.systems),
-        storage=tuple(_steady(each) for each in case.storage),
+        systems=tuple(on_offer(each) for each in case.systems),
+        storage=tuple(on_offer(each) for each in _steady(case)),
         unusable=(),
         companions=Companions(),
     )
-    case = with_companions(free, _within_budget(portfolio, case, owned))
+    bare = {sku: rule.model_copy(update={"installed": 0}) for sku, rule in rules.items()}
+    free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
+    case = with_companions(free, case)
     case = replace(case, companions=case.companions_for(()))
     tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 
 
-def _steady(item: Storage) -> Storage:
-    """Storage that is not owned and takes no bursts; jobs share its sustained bandwidth."""
-    return replace(item, installed=0, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0)
+def _steady(case: Case) -> tuple[Storage, ...]:
+    """Storage without bursts: jobs share its sustained bandwidth."""
+    steady = (replace(s, burst_nameplate_gb_per_s=0.0, buffer_gb=0.0) for s in case.storage)
+    return tuple(steady)
 
 
-def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -> Case:
-    """The case with offers bounded by owned units and those that the capital budget buys."""
-    budget, count = portfolio.budget.capex, portfolio.periods.count
-    most, given = budget.total_usd, budget.per_period_usd
-    if most is None and given:
-        most = math.fsum((*given, *given[-1:] * count)[:count])
-    if most is None:
-        return case
-
-    def bounded(offer: Any, category: str) -> Any:
-        trend = portfolio.rule(offer.id, category).price_trend
-        lowest = (offer.unit_net_usd or 0.0) * min(
-            1.0, (1.0 + trend) ** (portfolio.periods.years * count)
-        )
-        if lowest <= 0:
-            return offer
-        high = owned.get(offer.id, 0) + math.floor(most / lowest + 1e-6)
-        return replace(offer, high=high if offer.high is None else min(high, offer.high))
-
-    return replace(
-        case,
-        systems=tuple(bounded(each, "gpu_system") for each in case.systems),
-        storage=tuple(bounded(each, "storage") for each in case.storage),
-    )
-
-
-def _columns(portfolio: Portfolio, document: Document, places: Sequence[Place]) -> Iterator[Column]:
-    """Yield every way in which a job can run.
+def _columns(
+    portfolio: Portfolio, document: Document, number: int, places: Sequence[Place]
+) -> list[Column]:
+    """Every way in which a job can run.
 
     Raises:
-        InputError: a job can run nowhere.
+        InputError: it can run nowhere.
     """
-    for number, job in enumerate(portfolio.jobs):
-        count = 0
-        for at, place in enumerate(places):
-            if job.sites is not None and place.name not in job.sites:
-                continue
-            if isinstance(job, TrainingJob):
-                found = [*_training(portfolio, document, number, job, at, place)]
-            else:
-                found = [*_inference(number, job, at, place)]
-            count += len(found)
-            yield from found
-        if not count and not job.optional:
-            message = f"job '{job.name}' can run on no GPU system at any of its sites"
-            fix = "see its memory, types and rates, and consider.gpu_systems"
-            raise _error(document, f"jobs.{number}", message, fix)
+    job, found = portfolio.jobs[number], list[Column]()
+    for at, place in enumerate(places):
+        if job.sites is not None and place.name not in job.sites:
+            continue
+        if isinstance(job, TrainingJob):
+            found += _training(portfolio, number, job, at, place)
+        else:
+            found += _inference(number, job, at, place)
+    if not found and not job.optional:
+        message = f"job '{job.name}' can run on no GPU system at any of its sites"
+        fix = "see consider.gpu_systems, power and budget; of inference memory, types and rates"
+        _refuse(document, [(f"jobs.{number}", message, fix)])
+    return found
 
 
 def _training(
-    portfolio: Portfolio, document: Document, number: int, job: TrainingJob, at: int, place: Place
+    portfolio: Portfolio, number: int, job: TrainingJob, at: int, place: Place
 ) -> Iterator[Column]:
-    problem = _problem(portfolio, place.name, job, place.owned, goodput=True)
-    problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})
-    view = _view(document, place.name, number)
-    case = resolve(_joined(problem, view, place.name, number, ()))
-    steady = tuple(_steady(each) for each in case.storage)
-    case = replace(case, storage=steady)
+    problem = _problem(portfolio, place.name, place.owned, job)
+    tco, bounded = portfolio.budget.tco_usd, portfolio.objective.minimize is not None
+    bounded = bounded or (portfolio.most_capex_usd, tco) != (None, None)
+    case = resolve(_fitting(place.inputs, problem, place.name, number, bounded=bounded))
+    case = replace(case, storage=_steady(case))
     for system in case.systems:
         on_offer = place.offers.get(system.id)
         if not isinstance(on_offer, System):
@@ -540,46 +585,3 @@ def _inference(number: int, job: InferenceJob, at: int, place: Place) -> Iterato
         systems = math.ceil(gpus / system.gpus - 1e-9)
         if systems <= place.tops[system.id]:
             yield Column(f"{number}.{at}.{system.id}", number, at, system, systems)
-
-
-# What stands there before
-
-
-def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, int]]:
-    """The units that stand at each site before the first period.
-
-    Raises:
-        InputError: a plan file is not there, or not of these sites.
-    """
-    whole: Mapping[str, Mapping[str, int]] = {}
-    if portfolio.owned is not None:
-        whole = _left_by_plan(portfolio.owned, document, "owned")
-        if [*whole] == [""] and len(portfolio.sites) == 1:
-            whole = {next(iter(portfolio.sites)): whole[""]}
-        if whole.keys() - portfolio.sites.keys():
-            message = f"the plan '{portfolio.owned}' is of no site that the problem names"
-            raise _error(document, "owned", message, "name it at a site: sites.NAME.owned")
-    found: dict[str, Mapping[str, int]] = {}
-    for name, site in portfolio.sites.items():
-        given: Mapping[str, int] = {}
-        if isinstance(site.owned, str):
-            left = _left_by_plan(site.owned, document, f"sites.{name}.owned")
-            given = left.get(name) or left.get("") or {}
-        else:
-            given = site.owned
-        found[name] = Counter(whole.get(name, {})) + Counter(given)
-    return found
-
-
-def _left_by_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[str, int]]:
-    """Units a plan leaves in place, by site; the site of a single-job plan has no name."""
-    try:
-        raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")
-        data = json.loads(raw)
-        if data.get("kind") == "portfolio":
-            return PortfolioPlan.model_validate(data).left()
-        lines = [line for line in data["lines"] if line.get("parent") is None]
-        return {"": {line["sku"]: int(line["quantity"]) for line in lines if line["quantity"]}}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        message = f"'{name}' is no plan that planner wrote"
-        raise _error(document, path, message, "give PROBLEM.plan.json") from None

@@ -86,7 +86,11 @@ class Averaged:
                     blocks.setdefault((base, _start(self.starts, period)), []).append(row)
                 at_end = period + 1 in self.ends.values() and not _of_jobs(row)
                 if at_end or not periods:
-                    self._add({self._own(v): c for v, c in row.items()}, row.getLb(), row.getUb())
+                    self._add(
+                        {self._shared_variable(v): c for v, c in row.items()},
+                        row.getLb(),
+                        row.getUb(),
+                    )
         for row in tangents.values():
             terms = {self._of_block(v): c / self._length(v) for v, c in row.items()}
             self._add(terms, row.getLb(), row.getUb())
@@ -105,12 +109,14 @@ class Averaged:
         here = column.site, column.system.id, run.period
         if here in program.old:
             return
-        terms = {self._own(v): -c * way.usable_gpus for v, c in program.units[here].items()}
+        terms = {
+            self._shared_variable(v): -c * way.usable_gpus for v, c in program.units[here].items()
+        }
         for other in program.runs:
             there, job = (other.column.site, other.column.system.id, other.period), other.column.job
             if there == here and job != column.job and not program.portfolio.jobs[job].moves:
                 fewest = math.ceil(other.fewest_gpus / other.column.way.usable_gpus)
-                placed = self._own(other.runs)
+                placed = self._shared_variable(other.runs)
                 terms[placed] = terms.get(placed, 0.0) + fewest * way.usable_gpus
         name, step = f"most.{column.name}@{run.period}", float(way.step_gpus)
         most = self.problem.add_variable(name, 0.0, None, LpInteger)
@@ -125,7 +131,8 @@ class Averaged:
             for v in self.whole.variables()
         }
 
-    def _own(self, variable: Any) -> Any:
+    def _shared_variable(self, variable: Any) -> Any:
+        """The one variable of this program by the name that all periods share."""
         name = variable.name
         if name not in self.known:
             bounds = variable.lowBound, variable.upBound
@@ -135,7 +142,7 @@ class Averaged:
     def _of_block(self, variable: Any) -> Any:
         """The sum of a variable over its block; a variable of purchases itself."""
         if not _is_summed(variable):
-            return self._own(variable)
+            return self._shared_variable(variable)
         base, period = _split(variable.name)
         name, length = f"sum.{base}@{_start(self.starts, period or 0)}", self._length(variable)
         if name not in self.known:
@@ -171,7 +178,7 @@ class Averaged:
                     each.setdefault(self._of_block(variable), []).append(factor)
                     summed[self._of_block(variable)] = self._length(variable)
                 else:
-                    each.setdefault(self._own(variable), []).append(factor)
+                    each.setdefault(self._shared_variable(variable), []).append(factor)
         found = {}
         for variable, factors in each.items():
             if variable not in summed:

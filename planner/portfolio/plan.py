@@ -1,39 +1,34 @@
-"""Plans: solve, save, read; whole counts, orders by date, runs, money, limits from a solution.
+"""Plans: solve, save, read; whole counts, orders by date and runs from a solution.
 
-Counts of dependent items are counted anew by the rules of the bill, and money is summed from the
+Counts of dependent items are counted anew by the rules of the bill, and totals are summed from the
 orders: a plan states what its orders are, not what a solver was content with.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-from planner.case.figures import weights
 from planner.errors import Finding, InputError, VerificationError
 from planner.files import contents
+from planner.limits import MILLION
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
 from planner.optimizer.useful_work import Point
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, Place, TrainingColumn
-from planner.portfolio.model import Program, Run, tokens_per_pflops
-from planner.portfolio.purchases import SITE_LIMITS, Limit
-from planner.portfolio.schema import (
-    JobResult,
-    JobRun,
-    MoneyOfPeriod,
-    Order,
-    PortfolioPlan,
-    Standing,
-    TrainingJob,
-    Use,
-)
-from planner.portfolio.search import Answer, search
+from planner.portfolio.inputs import MOST_PLAN_BYTES, Column, Instance, Place, TrainingColumn
+from planner.portfolio.model import Program, Run
+from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Standing
+from planner.portfolio.search import Answer, Search, search
+from planner.portfolio.totals import Totals
 from planner.shipped import __version__
+
+MISSED = 1e-6
+"""Share of a limit below which it counts as kept."""
 
 
 def solve(
@@ -66,9 +61,28 @@ def solve(
     return plan
 
 
+def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]:
+    """The least changes of limits that together give a plan, as sentences."""
+    program = Program(instance, elastic=True)
+    found = Search(program, gap=1e-3, time_limit_s=limit_s).least_missed()
+    if not found:
+        return (
+            "no change of budgets, power, racks, floors or tokens alone gives a plan: see "
+            "storage capacity and shares, restore time, lead times, a replica's needs, windows",
+        )
+    texts = []
+    for limit in program.limits:
+        missed = value_of(program.missed[limit.key], found) * max(abs(limit.most), 1e-9)
+        if missed > MISSED * max(abs(limit.most), 1e-9):
+            most = limit.most - missed if limit.floor else limit.most + missed
+            name, sense = limit.use(most).label(), "at most" if limit.floor else "at least"
+            texts.append(f"{name}: {sense} {most:,.6g} {limit.unit}, now {limit.most:,.6g}")
+    return tuple(texts)
+
+
 def to_json(plan: PortfolioPlan) -> bytes:
     """A plan as JSON."""
-    return (json.dumps(plan.model_dump(mode="json"), indent=1) + "\n").encode()
+    return f"{plan.model_dump_json(indent=1)}\n".encode()
 
 
 def read_plan(path: Path) -> PortfolioPlan:
@@ -88,371 +102,197 @@ def read_plan(path: Path) -> PortfolioPlan:
 
 def assemble(instance: Instance, program: Program, answer: Answer, solver: str) -> PortfolioPlan:
     """The plan of an answer; one without values states the reason."""
-    objective = instance.portfolio.objective
+    objective, messages = instance.portfolio.objective, {"infeasible": "no plan meets every limit"}
     head = {
         "problem": instance.portfolio.name,
+        "problem_file": instance.document.file,
         "version": __version__,
         "status": answer.status,
         "objective": objective.name,
         "solver": f"{'HiGHS' if solver == 'highs' else 'CBC'}, {answer.rounds} programs, "
         f"{answer.columns:,} columns, {answer.rows:,} rows",
         "tolerance": objective.tolerance,
+        "scenario": instance.scenario,
         "settings": instance.settings,
     }
-    if answer.values:
-        return _Assembly(instance, program, answer).plan(head)
-    message = "the time limit was reached before any plan was found"
-    if answer.status == "infeasible":
-        message = "no plan meets every limit"
-    return PortfolioPlan(message=message, **head)
+    if not answer.values:
+        late = "the time limit was reached before any plan was found"
+        return PortfolioPlan(message=messages.get(answer.status, late), **head)
+    made, scale = _Assembly(instance, program, answer), 1.0
+    if objective.name in ("cost", "tco"):
+        scale = MILLION
+    best, bound = answer.worth[0] * scale, answer.bounds[0] * scale + 0.0
+    proven, standing = math.isfinite(bound), tuple(made.standing())
+    known = {
+        sku: place.inputs.item(sku).product for place in instance.places for sku in place.items
+    }
+    plan = PortfolioPlan(
+        best=best,
+        bound=bound if proven else None,
+        gap=abs(best - bound) / max(abs(best), 1e-9 * scale) if proven else None,
+        orders=tuple(made.orders()),
+        standing=standing,
+        runs=tuple(made.runs()),
+        models={sku: known[sku] for sku in sorted({each.item for each in standing})},
+        notes=tuple(_notes(instance, answer)),
+        **head,
+    )
+    return plan.model_copy(update=Totals(instance, plan).fields())
+
+
+def _notes(instance: Instance, answer: Answer) -> Iterator[str]:
+    left_out = instance.left_out
+    if len(answer.worth) > 1:
+        yield "Priorities: value and bound are those of the first class; later ones follow it."
+    yield "Not counted: labour of rewiring and of moves; idle shares of write bandwidth, lent."
+    if answer.status == "limit":
+        yield "The gap is above the target: stopped by the time limit or by rounds."
+    if left_out:
+        yield f"{len(left_out)} catalog items are not considered ({left_out[0]}; ...)"
 
 
 class _Assembly:
-    """One plan in the making."""
+    """Decisions of a solution: units in place, orders, runs."""
 
     def __init__(self, instance: Instance, program: Program, answer: Answer) -> None:
-        self.instance, self.program, self.answer = instance, program, answer
-        self.values, self.periods = answer.values, instance.periods
-        self.place = {place.name: place for place in instance.places}
-        self.counts: dict[tuple[int, int], Mapping[str, float]] = {}
+        self.instance, self.program, self.values = instance, program, answer.values
+        self.periods, self.places = instance.periods, instance.places
         self.needed: dict[tuple[int, int], dict[str, int]] = {}
-        for at, place in enumerate(instance.places):
-            for period in self.periods:
-                units = {s: self._whole(program.units[at, s, period]) for s in place.offers}
-                counts = bill(place.case, units, ()).counts
-                every = units | {s: round(counts[s]) for s in place.items if s not in units}
-                self.counts[at, period] = counts
-                self.needed[at, period] = {sku: count for sku, count in every.items() if count}
+        for (at, place), period in product(enumerate(self.places), self.periods):
+            units = {sku: self._whole(program.units[at, sku, period]) for sku in place.offers}
+            counts = bill(place.case, units, ()).counts
+            self.needed[at, period] = {sku: round(counts[sku]) for sku in place.items} | units
         self.needs: dict[tuple[int, str], list[int]] = {}
-        self.bought = self._bought()
-        self.orders = sorted(
-            self._orders(), key=lambda o: (o.period, o.site, -o.extended_usd, o.item)
-        )
-        self.money = [*self._money()]
-
-    def plan(self, head: Mapping[str, object]) -> PortfolioPlan:
-        """The plan."""
-        answer, runs, instance = self.answer, [*self._runs()], self.instance
-        orders, money = self.orders, self.money
-        residual = instance.discount(len(self.periods) * instance.years) * math.fsum(
-            o.quantity
-            * instance.residual_share(self.place[o.site], o.item, o.arrives - 1)
-            * o.unit_net_usd
-            for o in orders
-        )
-        capex = math.fsum(order.extended_usd for order in orders)
-        tco = -residual + math.fsum(
-            m.discount * (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd) for m in money
-        )
-        best, bound = answer.worth[0], answer.bounds[0]
-        scale = 1e6 if head["objective"] in ("cost", "tco") else 1.0
-        proven = math.isfinite(bound)
-        items = sorted({sku for counts in self.needed.values() for sku in counts})
-        known = {sku: place.inputs for place in instance.places for sku in place.items}
-        named = {sku: known[sku].item(sku) for sku in items}
-        return PortfolioPlan(
-            value=self._value(runs, capex, tco),
-            best=best * scale,
-            bound=bound * scale if proven else None,
-            gap=abs(best - bound) / max(abs(best), 1e-9) if proven else None,
-            capex_usd=capex,
-            tco_usd=tco,
-            residual_usd=residual,
-            orders=tuple(orders),
-            standing=tuple(self._standing()),
-            runs=tuple(runs),
-            jobs=tuple(self._jobs(runs)),
-            uses=tuple(self._use(limit, runs, capex, tco) for limit in self.program.limits),
-            money=tuple(money),
-            models={sku: item.product for sku, item in named.items()},
-            notes=tuple(self._notes()),
-            **head,
-        )
-
-    def _value_of(self, expression: Expression) -> float:
-        return value_of(expression, self.values)
-
-    def _whole(self, expression: Expression) -> int:
-        return round(value_of(expression, self.values))
-
-    # Counts
-
-    def _bought(self) -> dict[tuple[int, str], list[int]]:
-        """The units bought by site and item, by period of arrival; no more than needed."""
-        found = {}
-        for at, place in enumerate(self.instance.places):
+        self.bought: dict[tuple[int, str], list[int]] = {}
+        for at, place in enumerate(self.places):
             for sku, item in place.items.items():
-                orders = [self._whole(self.program.bought[at, sku, p]) for p in self.periods]
+                orders = [self._whole(program.bought[at, sku, p]) for p in self.periods]
                 needs = [self._units_to_buy(at, place, sku, p) for p in self.periods]
                 if any(orders) or any(needs):
                     self.needs[at, sku] = needs
-                    found[at, sku] = _trimmed(orders, needs, item.pack, item.min_order)
-        return found
+                    self.bought[at, sku] = _trimmed(orders, needs, item.pack, item.min_order)
+
+    def _worth(self, expression: Expression) -> float:
+        return value_of(expression, self.values)
+
+    def _whole(self, expression: Expression) -> int:
+        return round(self._worth(expression))
+
+    # Units
 
     def _left(self, at: int, sku: str, period: int) -> int:
         """Owned units of an item that are not retired in a period; -1 is before the first."""
-        owned = float(self.instance.places[at].owned.get(sku, 0))
+        owned = float(self.places[at].owned.get(sku, 0))
         return self._whole(self.program.old.get((at, sku, period), owned))
 
     def _units_to_buy(self, at: int, place: Place, sku: str, period: int) -> int:
         """The units that must have been bought until a period."""
-        count = self.needed[at, period].get(sku, 0)
-        share, owned = place.items[sku].spare_share, 0
-        if sku in place.offers:
-            count -= self._left(at, sku, period)
-        else:
-            owned = place.owned.get(sku, 0)
-        return max(0, count + math.ceil(share * count - 1e-9) - owned)
+        count, owned = self.needed[at, period][sku], self._left(at, sku, period)
+        if sku in place.offers:  # spares are those of units bought
+            count, owned = count - owned, 0
+        return max(0, count + math.ceil(place.items[sku].spare_share * count - 1e-9) - owned)
 
-    def _standing(self) -> Iterator[Standing]:
-        for period in self.periods:
-            for at, place in enumerate(self.instance.places):
-                for sku in place.items:
-                    bought = sum(self.bought.get((at, sku), [])[: period + 1])
-                    left = self._left(at, sku, period)
-                    standing = Standing(
-                        period=period + 1,
-                        site=place.name,
-                        item=sku,
-                        needed=self.needed[at, period].get(sku, 0),
-                        held=left + bought,
-                        retired=place.owned.get(sku, 0) - left,
-                    )
-                    if standing.held or standing.needed or standing.retired:
-                        yield standing
-
-    # Money
-
-    def _orders(self) -> Iterator[Order]:
-        instance = self.instance
-        for (at, sku), counts in self.bought.items():
-            place, needs = instance.places[at], self.needs[at, sku]
-            item, lead = place.inputs.item(sku), instance.rule(place, sku).lead
-            for arrives, quantity in enumerate(counts):
-                if not quantity:
-                    continue
-                price, before = (
-                    instance.price_usd(place, sku, arrives - lead),
-                    sum(counts[:arrives]),
+    def standing(self) -> Iterator[Standing]:
+        """Yield everything in place or retired, by period and site."""
+        for period, (at, place) in product(self.periods, enumerate(self.places)):
+            for sku in place.items:
+                bought = sum(self.bought.get((at, sku), [])[: period + 1])
+                left = self._left(at, sku, period)
+                standing = Standing(
+                    period=period + 1,
+                    site=place.name,
+                    item=sku,
+                    category=place.inputs.item(sku).category,
+                    needed=self.needed[at, period][sku],
+                    held=left + bought,
+                    retired=place.owned.get(sku, 0) - left,
                 )
+                if standing.held or standing.needed or standing.retired:
+                    yield standing
+
+    def orders(self) -> list[Order]:
+        """Orders by date and site, the largest first."""
+        instance, found = self.instance, list[Order]()
+        for (at, sku), counts in self.bought.items():
+            place, needs = self.places[at], self.needs[at, sku]
+            item, lead = place.inputs.item(sku), instance.rule(place, sku).lead
+            for arrives, quantity in ((p, count) for p, count in enumerate(counts) if count):
+                ordered, before = arrives - lead, sum(counts[:arrives])
+                price = instance.price_usd(place, sku, ordered)
                 used = (p for p in self.periods[arrives:] if needs[p] > before)
-                yield Order(
-                    period=arrives - lead + 1,
+                order = Order(
+                    period=ordered + 1,
                     arrives=arrives + 1,
                     in_use_from=next(used, arrives) + 1,
-                    date=instance.start(arrives - lead),
+                    date=instance.start(ordered),
                     site=place.name,
                     item=sku,
                     model=item.product,
+                    part_number=item.part_number,
                     category=item.category,
                     quantity=quantity,
                     unit_net_usd=price,
                     extended_usd=round(price * quantity, 2),
                     support_usd_per_year=place.items[sku].support_usd_per_year * quantity,
                 )
-
-    def _money(self) -> Iterator[MoneyOfPeriod]:
-        instance = self.instance
-        for period in self.periods:
-            energy = [self._sum(at, period, "energy_usd_per_year") for at in self._sites]
-            paid = (o.extended_usd for o in self.orders if o.period == period + 1)
-            support = (
-                o.quantity * instance.support_usd(self.place[o.site], o.item, o.arrives - 1)[period]
-                for o in self.orders
-            )
-            yield MoneyOfPeriod(
-                period=period + 1,
-                start=instance.start(period),
-                discount=instance.discount(period * instance.years),
-                capex_usd=math.fsum(paid),
-                energy_usd=math.fsum(energy) * instance.years,
-                support_usd=math.fsum(support),
-                resale_usd=math.fsum(self._resale(period)),
-            )
-
-    def _resale(self, period: int) -> Iterator[float]:
-        """Yield the income from owned units retired at the start of a period, USD."""
-        for at, sku, when in self.program.old:
-            if when == period:
-                place = self.instance.places[at]
-                share = self.instance.rule(place, sku).resale
-                gone = self._left(at, sku, period - 1) - self._left(at, sku, period)
-                yield gone * share * self.instance.price_usd(place, sku, period)
-
-    @property
-    def _sites(self) -> range:
-        return range(len(self.instance.places))
-
-    def _sum(self, at: int, period: int, figure: str) -> float:
-        counts, case = self.counts[at, period], self.instance.places[at].case
-        return math.fsum(each * n for each, n in weights(case, figure, counts, counts))
+                found.append(order)
+        return sorted(found, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))
 
     # Runs
 
-    def _runs(self) -> Iterator[JobRun]:
-        tokens: dict[int, float] = {}
+    def runs(self) -> Iterator[JobRun]:
+        """Yield the runs of training jobs by period, then those of inference."""
         for run in sorted(self.program.runs, key=lambda run: (run.period, run.column.job)):
-            if self._value_of(run.runs) > 0.5:
-                yield self._run(run, tokens)
+            if self._worth(run.runs) > 0.5:
+                yield self._run(run)
         for (column, period), runs in self.program.placed.items():
-            if not isinstance(column, TrainingColumn) and self._value_of(runs) > 0.5:
-                yield JobRun(
-                    job=self.instance.portfolio.jobs[column.job].name,
-                    period=period + 1,
-                    site=self.instance.places[column.site].name,
-                    item=column.system.id,
-                    way=column.system.id,
-                    systems=column.systems,
-                    gpus=column.systems * column.system.gpus,
-                )
+            if not isinstance(column, TrainingColumn) and self._worth(runs) > 0.5:
+                gpus, where = column.systems * column.system.gpus, self._where(column, period)
+                yield JobRun(way=column.system.id, systems=column.systems, gpus=gpus, **where)
 
-    def _run(self, run: Run, tokens: dict[int, float]) -> JobRun:
-        column, instance = run.column, self.instance
-        at = self._point(run)
-        gpus = round(at.gpus)
-        kept, pflops = column.work.goodput(at) or 0.0, column.work.value(at, "pflops") or 0.0
-        each = tokens_per_pflops(instance, column.job)
-        if each is not None:
-            tokens[column.job] = tokens.get(column.job, 0.0) + each * pflops
+    def _where(self, column: Column, period: int) -> dict[str, Any]:
+        job, site = self.instance.portfolio.jobs[column.job], self.places[column.site]
+        place = {"site": site.name, "item": column.system.id}
+        return {"job": job.name, "period": period + 1, **place}
+
+    def _run(self, run: Run) -> JobRun:
+        column, at = run.column, self._point(run)
+        gpus, work = round(at.gpus), column.work
+        kept, pflops = work.goodput(at) or 0.0, work.value(at, "pflops") or 0.0
         return JobRun(
-            job=instance.portfolio.jobs[column.job].name,
-            period=run.period + 1,
-            site=instance.places[column.site].name,
-            item=column.system.id,
             way=column.way.id,
             systems=math.ceil(gpus / column.way.usable_gpus),
             gpus=gpus,
-            spares=column.work.team.spares,
+            spares=work.team.spares,
             delivered_write_gb_per_s=at.write,
             delivered_read_gb_per_s=at.read,
             endurance_tb_per_day=None if math.isinf(at.endured) else at.endured,
-            interval_s=column.work.interval_s(at),
+            interval_s=work.interval_s(at),
             goodput=kept,
             useful_gpus=gpus * kept,
             useful_pflops=pflops,
-            tokens=tokens.get(column.job),
+            **self._where(column, run.period),
         )
 
     def _point(self, run: Run) -> Point:
-        """The operating point, its shares within the delivered bandwidth and that of clients."""
-        column, case, way = run.column, run.column.case, run.column.way
-        delivered = self.program.delivered(column.site, run.period)
-        write, read = (self._value_of(each) for each in delivered)
-        here = [
-            each
-            for each in self.program.runs
-            if (each.column.site, each.period) == (column.site, run.period)
-            and self._value_of(each.runs) > 0.5
-        ]
-        _, at = run.point(self.values)
+        """The operating point; a restore that is alone reads all that clients and others leave."""
+        column, (_, at) = run.column, run.point(self.values)
         at = _fewest(run, at._replace(gpus=float(round(at.gpus))))
-        shared = math.fsum(self._value_of(each.write) for each in here)
-        share = at.write * min(1.0, write / shared) if shared else at.write
-        if self.program.portfolio.restores == "alone":
-            at = at._replace(
-                read=read
-                - math.fsum(
-                    each.column.case.job.ingest_per_gpu_gb_per_s * self._value_of(each.gpus)
-                    for each in here
-                    if each is not run
-                )
-            )
-        families = [
-            family
-            for family in self.instance.places[column.site].case.families
-            if self._value_of(self.program.family[column.site, family.id]) > 0.5
+        if self.program.portfolio.restores != "alone":
+            return at
+        read = self._worth(self.program.delivered(column.site, run.period)[1])
+        for other in self.program.runs:
+            here = (other.column.site, other.period) == (column.site, run.period)
+            if here and other is not run and self._worth(other.runs) > 0.5:
+                each = other.column.case.job.ingest_per_gpu_gb_per_s
+                read -= each * self._worth(other.gpus)
+        factors = [
+            family.read_factor
+            for family in self.places[column.site].case.families
+            if self._worth(self.program.family[column.site, family.id]) > 0.5
         ]
-        systems = math.ceil(at.gpus / way.usable_gpus)
-        writers = float(systems)
-        if case.job.one_replica_writes:
-            writers = float(math.ceil((way.replica_gpus or 0) / way.usable_gpus))
-        writers *= min((f.write_factor for f in families), default=1.0)
-        readers = systems * min((f.read_factor for f in families), default=1.0)
-        share = min(share, writers * column.system.client_write_gb_per_s)
-        read = min(at.read, readers * column.system.client_read_gb_per_s)
-        return at._replace(write=share, safe_write=share, read=read)
-
-    def _jobs(self, runs: list[JobRun]) -> Iterator[JobResult]:
-        for number, job in enumerate(self.instance.portfolio.jobs):
-            mine = [run for run in runs if run.job == job.name]
-            asked = job.tokens if isinstance(job, TrainingJob) else None
-            by = None if asked is None else asked.by or self.instance.portfolio.last_of(job)
-            until = [run.tokens for run in mine if by is None or run.period <= by]
-            starved, note = self._starved(number, mine)
-            work = [run.useful_pflops for run in mine if run.useful_pflops is not None]
-            yield JobResult(
-                job=job.name,
-                site=mine[0].site if mine else None,
-                mean_useful_pflops=math.fsum(work) / len(self.periods) if work else None,
-                tokens=until[-1] if until else None,
-                tokens_demand=None if asked is None else asked.count,
-                tokens_by=by,
-                starved=starved,
-                note=note,
-            )
-
-    def _starved(self, number: int, mine: list[JobRun]) -> tuple[bool, str]:
-        """True if a job gets only its minimum to run, and the remedy."""
-        if not mine:
-            return True, "not placed: optional, and others use what there is better"
-        portfolio = self.instance.portfolio
-        if not isinstance(portfolio.jobs[number], TrainingJob):
-            return False, ""
-        training = (c for c in self.instance.columns if isinstance(c, TrainingColumn))
-        columns = {c.way.id: c for c in training if c.job == number}
-        for run in mine:
-            work, way = columns[run.way].work, columns[run.way].way
-            if run.systems > math.ceil(max(work.gpus_range[0], 1.0) / way.usable_gpus):
-                return False, ""
-        if len(portfolio.jobs) == 1 or portfolio.objective.minimize:
-            return False, ""
-        fix = "give it tokens, min_useful_pflops, a higher weight or a lower priority number"
-        return True, f"starved: on the fewest GPUs it can run on in every period; {fix}"
-
-    def _value(self, runs: list[JobRun], capex: float, tco: float) -> float:
-        """The objective of the plan: of several classes that of the first."""
-        name, periods = self.instance.portfolio.objective.name, len(self.periods)
-        if name in ("cost", "tco"):
-            return capex if name == "cost" else tco
-        if name == "power":
-            each = [
-                self._sum(at, p, "facility_power_kw") for at in self._sites for p in self.periods
-            ]
-            return math.fsum(each) / periods
-        first = self.program.classes()[0]
-        jobs = {j.name: j for _, j in self.program.training() if j.priority == first}
-        mine = [(jobs[r.job].weight, r.useful_pflops or 0.0) for r in runs if r.job in jobs]
-        if name == "fairness":
-            return min((work / weight for weight, work in mine), default=0.0)
-        return math.fsum(weight * work for weight, work in mine) / periods
-
-    def _use(self, limit: Limit, runs: list[JobRun], capex: float, tco: float) -> Use:
-        period, (kind, _, job) = limit.period, limit.name.partition("_of_")
-        figure = next((each.figure for each in SITE_LIMITS if each.name == limit.name), None)
-        mine = [run for run in runs if run.job == job]
-        if figure is not None and period is not None:
-            names = [place.name for place in self.instance.places]
-            used = self._sum(names.index(limit.site or ""), period, figure)
-        elif limit.name == "capex":
-            used = (capex if period is None else self.money[period].capex_usd) / 1e6
-        elif limit.name == "tco":
-            used = tco / 1e6
-        elif kind == "work":
-            used = math.fsum(r.useful_pflops or 0.0 for r in mine if r.period - 1 == period)
-        else:
-            until = [run.tokens or 0.0 for run in mine if run.period - 1 <= (period or 0)]
-            used = max(until, default=0.0) / 1e12
-        return limit.use(used)
-
-    def _notes(self) -> Iterator[str]:
-        left_out = self.instance.left_out
-        if len(self.answer.worth) > 1:
-            yield "Priorities: value and bound are those of the first class; later ones follow it."
-        yield "Not counted: labour of rewiring and of moves; idle shares of write bandwidth, lent."
-        if self.answer.status == "limit":
-            yield "The gap is above the target: stopped by the time limit or by rounds."
-        if left_out:
-            yield f"{len(left_out)} catalog items are not considered ({left_out[0]}; ...)"
+        readers = math.ceil(at.gpus / column.way.usable_gpus) * min(factors, default=1.0)
+        return at._replace(read=min(read, readers * column.system.client_read_gb_per_s))
 
 
 def _fewest(run: Run, at: Point) -> Point:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from planner import units
+from planner import limits, units
 from planner.schema import (
     Customer,
     Date,
@@ -21,6 +23,7 @@ from planner.schema import (
     Power,
     Record,
     Share,
+    Shown,
     Size,
     Text,
     Tokens,
@@ -60,15 +63,17 @@ class Periods(Model):
 
 
 class PortfolioSite(Site):
-    """A site: power may change by period, units may be owned.
+    """A site: power may change by period, units may be owned, fabrics and storage differ.
 
     ``facility_power_from`` maps a period to the facility power from then on. ``owned`` are units
-    that stand there before the first period, or the plan file that they were bought by.
+    that stand there before the first period.
     """
 
     facility_power_from: dict[PeriodNumber, Power] = {}
     electricity_usd_per_kwh: EnergyPrice | None = Field(default=None, alias="electricity")
-    owned: dict[Identifier, PositiveWhole] | Text = {}
+    owned: dict[Identifier, PositiveWhole] = {}
+    network: Network | None = None
+    storage: Storage | None = None
 
 
 class PeriodBudget(Model):
@@ -259,6 +264,20 @@ class Portfolio(Model):
     currency: CurrencyCode | None = None
     exchange: Exchange = {}
 
+    @property
+    def years(self) -> float:
+        """The length of all periods, years."""
+        return self.periods.years * self.periods.count
+
+    @property
+    def most_capex_usd(self) -> float | None:
+        """The most capital over all periods, USD; None without a budget."""
+        given, count = self.budget.capex.per_period_usd, self.periods.count
+        by_period = math.fsum((*given, *given[-1:] * count)[:count]) if given else math.inf
+        total = self.budget.capex.total_usd
+        most = by_period if total is None else min(by_period, total)
+        return None if math.isinf(most) else most
+
     def rule(self, item_id: str, category: str) -> MarketRule:
         """Return the market rule of an item: its own settings before those of its category."""
         named: dict[str, Any] = {}
@@ -288,6 +307,7 @@ class Order(Record):
     site: Customer[str]
     item: str
     model: Customer[str]
+    part_number: Customer[str | None]
     category: Customer[str]
     quantity: Customer[int]
     unit_net_usd: Net[float]
@@ -296,11 +316,15 @@ class Order(Record):
 
 
 class Standing(Record):
-    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned."""
+    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned.
+
+    ``retired`` are owned units that are gone.
+    """
 
     period: int
     site: str
     item: str
+    category: str
     needed: int
     held: int
     retired: int = 0
@@ -331,7 +355,10 @@ class JobRun(Record):
 
 
 class JobResult(Record):
-    """What a job gets over all periods, against what it asks."""
+    """What a job gets over all periods, against what it asks.
+
+    ``tokens_in`` is the period in which its tokens are reached.
+    """
 
     job: str
     site: str | None
@@ -339,12 +366,17 @@ class JobResult(Record):
     tokens: float | None = None
     tokens_demand: float | None = None
     tokens_by: int | None = None
+    tokens_in: int | None = None
     starved: bool
     note: str = ""
 
 
 class Use(Record):
-    """A limit and what a plan uses of it."""
+    """A limit and what a plan uses of it.
+
+    It is ``binding`` without room for one more replica or system of a job that runs there; a floor
+    where one fewer would break it.
+    """
 
     name: str
     period: int | None
@@ -352,10 +384,24 @@ class Use(Record):
     unit: str
     used: float
     limit: float
+    binding: bool = False
+
+    @property
+    def is_floor(self) -> bool:
+        """True if at least the limit is to be reached: work and tokens of a job."""
+        return "_of_" in self.name
+
+    def label(self, *, dated: bool = True) -> str:
+        """Its name in words with its site and, where ``dated``, its period."""
+        kind, _, job = self.name.partition("_of_")
+        name = f"{'tokens' if kind == 'tokens' else 'useful work'} of {job}"
+        name = name if job else limits.named(self.name).label
+        name += f" at {self.site}" if self.site else ""
+        return name + (f" in period {self.period}" if dated and self.period is not None else "")
 
 
 class MoneyOfPeriod(Record):
-    """Money of a period, USD; ``residual_usd`` is income."""
+    """Money of a period, USD, before it is discounted; resale is income."""
 
     period: int
     start: str | None
@@ -366,11 +412,12 @@ class MoneyOfPeriod(Record):
     resale_usd: float
 
 
-class PortfolioPlan(Record):
+class PortfolioPlan(Shown, Record):
     """A plan for several jobs, sites and periods, with its bound."""
 
     kind: Literal["portfolio"] = "portfolio"
     problem: str
+    problem_file: str
     version: str
     status: Literal["optimal", "limit", "infeasible"]
     message: str = ""
@@ -393,9 +440,10 @@ class PortfolioPlan(Record):
     models: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
+    scenario: str | None = None
     settings: tuple[str, ...] = ()
 
-    def left(self) -> dict[str, dict[str, int]]:
+    def left(self) -> Mapping[str, Mapping[str, int]]:
         """Units held in the last period, by site and item."""
         last = max((each.period for each in self.standing), default=0)
         sites: dict[str, dict[str, int]] = {}

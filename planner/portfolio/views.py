@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
 from planner.currency import USD
 from planner.figures import capital
-from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
+from planner.portfolio.schema import JobRun, Order, PortfolioPlan
 from planner.report.blocks import (
     ROW_MIDDLE,
     Axis,
@@ -24,14 +25,12 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.formats import gap as relative_gap
+from planner.report.formats import spans
 from planner.report.page import ShownStudy, fragment, render_page
-from planner.report.screen import show
 from planner.workbook import add_sheet
 from planner.workbook.book import Book, Sheet
-from planner.workbook.formulas import V, as_value, constant
+from planner.workbook.formulas import Shown, Term, V, constant, sum_
 
-TIGHT = 0.995
-"""A limit binds where at least this share of it is used."""
 MAIN = ("gpu_system", "storage")
 UNITS = {
     "goodput": "PFLOP/s mean useful work, weighted",
@@ -40,30 +39,7 @@ UNITS = {
     "tco": "USD TCO",
     "power": "kW mean facility power",
 }
-LABELS = {
-    "facility_power": "facility power",
-    "it_power": "IT load",
-    "capex": "capital budget",
-    "tco": "TCO budget",
-    "heat_air": "air-cooled load",
-    "heat_liquid": "liquid-cooled load",
-}
-
-
-def label(use: Use) -> str:
-    """The name of a limit with its site and period."""
-    kind, _, job = use.name.partition("_of_")
-    name = f"{'tokens' if kind == 'tokens' else 'useful work'} of {job}" if job else use.name
-    name = LABELS.get(name, name)
-    name += f" at {use.site}" if use.site else ""
-    return name + (f" in period {use.period}" if use.period is not None else "")
-
-
-def binds(use: Use) -> bool:
-    """True if a plan uses up a limit."""
-    if "_of_" in use.name:
-        return use.used <= use.limit * (2.0 - TIGHT)
-    return use.used >= use.limit * TIGHT
+MOST_TICKS = 12
 
 
 # Blocks, for screen, page and sheets
@@ -71,22 +47,14 @@ def binds(use: Use) -> bool:
 
 def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
     """Blocks of a plan; ``full`` adds all orders."""
-    found: list[Block] = [Heading(_title(plan)), Text(tuple(_answer(plan)))]
+    gap = f", gap {relative_gap(plan.gap)}" if plan.gap is not None else ""
+    found: list[Block] = [Heading(f"{plan.problem}: {plan.status}{gap}")]
+    found.append(Text(tuple(_answer(plan))))
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]
-    found += [_jobs(plan), _runs(plan), _periods(plan), _orders(plan, full=full), _limits(plan)]
-    found.append(Text(plan.notes, "Notes", points=True))
+    found += [_jobs(plan), _runs(plan), _periods(plan), _in_place(plan)]
+    found += [_orders(plan, full=full), _limits(plan), Text(plan.notes, "Notes", points=True)]
     return found
-
-
-def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
-    """The screen of a plan."""
-    return show(view(plan, full=full), full=full)
-
-
-def _title(plan: PortfolioPlan) -> str:
-    gap = f", gap {relative_gap(plan.gap)}" if plan.gap is not None else ""
-    return f"{plan.problem}: {plan.status}{gap}"
 
 
 def _answer(plan: PortfolioPlan) -> Iterator[str]:
@@ -102,32 +70,36 @@ def _answer(plan: PortfolioPlan) -> Iterator[str]:
         yield f"Near-optimal: {100 * share:.2g} % below the best ({plan.best:,.6g}) for less money"
     capex, tco = (plan.capex_usd or 0.0) / 1e6, (plan.tco_usd or 0.0) / 1e6
     yield f"Cost: capex {capex:,.2f} MUSD, TCO {tco:,.2f} MUSD over {len(plan.money)} periods"
-    tight = dict.fromkeys(_grouped(use) for use in plan.uses if binds(use))
-    yield f"Binding: {', '.join(tight) or 'nothing but whole numbers'}"
+    tight = defaultdict[str, list[int]](list)
+    for use in plan.uses:
+        if use.binding:
+            tight[use.label(dated=False)] += [] if use.period is None else [use.period]
+    texts = (f"{name} ({spans(when, 'period')})" if when else name for name, when in tight.items())
+    yield f"Binding: {', '.join(texts) or 'nothing but whole numbers'}"
     starved = [job.job for job in plan.jobs if job.starved]
     if starved:
         yield f"Starved: {', '.join(starved)}"
 
 
-def _grouped(use: Use) -> str:
-    return label(use.model_copy(update={"period": None}) if use.site else use)
-
-
 def _jobs(plan: PortfolioPlan) -> Table:
-    rows = plan.jobs
-    asked = (
-        None
-        if j.tokens_demand is None
-        else f"{(j.tokens or 0) / 1e12:,.2f} of {j.tokens_demand / 1e12:,.2f} T by {j.tokens_by}"
-        for j in rows
-    )
+    """Jobs with their work and sites, tokens against the deadline."""
+    rows, sites = plan.jobs, defaultdict[str, dict[str, None]](dict)
+    for run in plan.runs:
+        sites[run.job][run.site] = None
     columns = (
-        words("job", (j.job for j in rows)),
-        words("site", (j.site for j in rows)),
-        figures("mean PFLOP/s", (j.mean_useful_pflops for j in rows), 1),
-        words("tokens", asked),
+        words("job", (job.job for job in rows)),
+        words("site", (", ".join(sites[job.job]) for job in rows)),
+        figures("mean PFLOP/s", (job.mean_useful_pflops for job in rows), 1),
+        figures("tokens T", (_trillions(job.tokens) for job in rows), 2),
+        figures("demand T", (_trillions(job.tokens_demand) for job in rows), 2),
+        figures("by period", (job.tokens_by for job in rows)),
+        figures("reached in", (job.tokens_in for job in rows)),
     )
     return Table("Jobs", columns, notes=tuple(f"{j.job}: {j.note}" for j in rows if j.note))
+
+
+def _trillions(tokens: float | None) -> float | None:
+    return None if tokens is None else tokens / 1e12
 
 
 def _spans(plan: PortfolioPlan) -> list[list[JobRun]]:
@@ -141,33 +113,6 @@ def _spans(plan: PortfolioPlan) -> list[list[JobRun]]:
     return rows
 
 
-def _type(plan: PortfolioPlan, run: JobRun) -> str:
-    return plan.models[run.item].split(maxsplit=1)[-1]
-
-
-def _runs(plan: PortfolioPlan) -> Table:
-    """Runs by job, a row for periods in which it runs the same."""
-    rows = _spans(plan)
-    last = [row[-1] for row in rows]
-    ends = [(row[0].period, row[-1].period) for row in rows]
-    spares = [figures("spares", (r.spares for r in last))] if any(r.spares for r in last) else []
-    columns = (
-        words("job", (r.job for r in last)),
-        words("periods", (f"{a}" if a == b else f"{a}-{b}" for a, b in ends)),
-        words("site", (r.site for r in last)),
-        words("on", (_type(plan, r) for r in last)),
-        figures("GPUs", (r.gpus for r in last)),
-        *spares,
-        figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
-        figures("PFLOP/s", (r.useful_pflops for r in last), 1),
-        figures("tokens T", (None if r.tokens is None else r.tokens / 1e12 for r in last), 2),
-        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1, detail=True),
-        figures("interval s", (r.interval_s for r in last), detail=True),
-    )
-    notes = ("Tokens are those trained by the end of the last period of a row.",)
-    return Table("Jobs by period", columns, notes=notes, rows="runs")
-
-
 def _goes_on(before: JobRun, run: JobRun) -> bool:
     """True if a job runs as in the period before, its work within 0.1 %."""
     same = (before.job, before.item, before.site, before.gpus, before.period + 1)
@@ -176,143 +121,247 @@ def _goes_on(before: JobRun, run: JobRun) -> bool:
     return near and same == (run.job, run.item, run.site, run.gpus, run.period)
 
 
+def _type(plan: PortfolioPlan, item: str) -> str:
+    """The model of an item without its vendor."""
+    return plan.models[item].split(maxsplit=1)[-1]
+
+
+def _runs(plan: PortfolioPlan) -> Table:
+    """Runs by job, a row for periods in which it runs the same."""
+    rows = _spans(plan)
+    last = [row[-1] for row in rows]
+    spares = [figures("spares", (r.spares for r in last))] if any(r.spares for r in last) else []
+    columns = (
+        words("job", (r.job for r in last)),
+        words("periods", (spans(r.period for r in row) for row in rows)),
+        words("site", (r.site for r in last)),
+        words("on", (_type(plan, r.item) for r in last)),
+        figures("GPUs", (r.gpus for r in last)),
+        *spares,
+        figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
+        figures("PFLOP/s", (r.useful_pflops for r in last), 1),
+        figures("tokens T", (_trillions(r.tokens) for r in last), 2),
+        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1, detail=True),
+        figures("interval s", (r.interval_s for r in last), detail=True),
+    )
+    notes = ("Tokens are those trained by the end of the last period of a row.",)
+    return Table("Jobs by period", columns, notes=notes, rows="runs")
+
+
 def _periods(plan: PortfolioPlan) -> Table:
     """By period: date, money, budget left, power used of each site."""
+    money, left = plan.money, {u.period: u.limit - u.used for u in plan.uses if u.name == "capex"}
     columns = [
-        figures("period", (m.period for m in plan.money)),
-        words("from", (m.start for m in plan.money)),
-        figures("capex MUSD", (m.capex_usd / 1e6 for m in plan.money), 2),
+        figures("period", (m.period for m in money)),
+        words("from", (m.start for m in money)),
+        figures("capex MUSD", (m.capex_usd / 1e6 for m in money), 2),
     ]
-    left = {u.period: u.limit - u.used for u in plan.uses if u.name == "capex"}
     if left.keys() - {None}:
-        columns.append(figures("left MUSD", (left.get(m.period) for m in plan.money), 2))
-    columns.append(figures("energy MUSD", (m.energy_usd / 1e6 for m in plan.money), 2))
+        columns.append(figures("left MUSD", (left.get(m.period) for m in money), 2))
     powers = [use for use in plan.uses if use.name == "facility_power"]
     for site in dict.fromkeys(use.site for use in powers):
-        texts = (f"{u.used:,.0f} of {u.limit:,.0f}" for u in powers if u.site == site)
+        texts = (f"{u.used:,.0f}/{u.limit:,.0f}" for u in powers if u.site == site)
         columns.append(words(f"{site} kW", texts))
+    for name in ("energy", "support", "resale"):
+        paid = [getattr(m, f"{name}_usd") / 1e6 for m in money]
+        columns += [figures(f"{name} MUSD", paid, 2, detail=True)] if any(paid) else []
     notes = [f"Left of the total capital budget: {left[None]:,.2f} MUSD."] if None in left else []
     return Table("By period", tuple(columns), notes=tuple(notes))
 
 
+def _in_place(plan: PortfolioPlan) -> Table:
+    """GPU systems and storage at each site in each period, with those in use and retired."""
+    used = Counter[tuple[str, str, int]]()
+    for run in plan.runs:
+        used[run.site, run.item, run.period] += run.systems
+    main = (each for each in plan.standing if each.category in MAIN)
+    there = {(each.site, each.item, each.period): each for each in main}
+
+    def text(site: str, item: str, period: int) -> str:
+        each = there.get((site, item, period))
+        if each is None:
+            return ""
+        working = used[site, item, period] if each.category == "gpu_system" else each.held
+        parts = [f"{each.held:,}", f"{working:,} in use" if working != each.held else ""]
+        parts.append(f"{each.retired:,} retired" if each.retired else "")
+        return ", ".join(filter(None, parts))
+
+    rows = sorted({key[:2] for key in there}, key=lambda row: (row[0], plan.models[row[1]]))
+    periods: dict[tuple[str, ...], list[int]] = {}
+    for money in plan.money:  # neighbours with the same units are one column
+        texts = tuple(text(*row, money.period) for row in rows)
+        periods.setdefault(texts, []).append(money.period)
+    columns = (
+        words("site", (site for site, _ in rows)),
+        words("item", (_type(plan, item) for _, item in rows)),
+        *(words(spans(when, "period"), texts) for texts, when in periods.items()),
+    )
+    return Table("GPU systems and storage in place", columns)
+
+
 def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
     rows = [o for o in plan.orders if full or o.category in MAIN]
-    others = [o for o in plan.orders if o not in rows]
-    worth = sum(o.extended_usd for o in others) / 1e6
-    note = f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks, spare parts."
+    others = [o for o in plan.orders if not (full or o.category in MAIN)]
+    paid = sum(o.extended_usd for o in others) / 1e6
+    total = sum(o.extended_usd for o in rows) / 1e6
+    note = f"{len(others)} more orders for {paid:,.2f} MUSD: fabrics, racks, spare parts."
     columns = (
-        figures("period", (o.period for o in rows)),
+        figures("period", (o.period for o in rows), foot="total"),
         words("date", (o.date for o in rows)),
         words("site", (o.site for o in rows)),
         words("item", (o.model for o in rows)),
         figures("units", (o.quantity for o in rows)),
         figures("USD each", (o.unit_net_usd for o in rows)),
-        figures("MUSD", (o.extended_usd / 1e6 for o in rows), 2),
+        figures("MUSD", (o.extended_usd / 1e6 for o in rows), 2, foot=f"{total:,.2f}"),
+        figures("in place from", (o.arrives for o in rows)),
         figures("in use from", (o.in_use_from for o in rows)),
     )
     return Table("Orders", columns, notes=(note,) if others else (), rows="orders")
 
 
 def _limits(plan: PortfolioPlan) -> Table:
-    rows = [use for use in plan.uses if binds(use)]
+    rows = [use for use in plan.uses if use.binding]
     columns = (
-        words("limit", (label(u) for u in rows)),
+        words("limit", (u.label() for u in rows)),
         figures("used", (u.used for u in rows), 2),
         figures("of", (u.limit for u in rows), 2),
         words("unit", (u.unit for u in rows)),
     )
-    return Table("Binding limits", columns, most=12, rows="limits")
+    notes = ("No room is left for one more replica or system of a job that runs there.",)
+    return Table("Binding limits", columns, most=12, rows="limits", notes=notes)
 
 
 # Timeline and page
 
 
-def timeline(plan: PortfolioPlan) -> tuple[Chart, Chart]:
-    """Where each job runs in which periods, and the money of each order date."""
-    rows, paid = _spans(plan), [m for m in plan.money if m.capex_usd]
-    texts = [f"{r[-1].gpus:,} GPUs, {_type(plan, r[-1])}" for r in rows]
-    runs = [(r[0].period - 0.5, r[-1].period + 0.5) for r in rows]
-    ticks = tuple((float(m.period), str(m.period)) for m in plan.money)
-    money = [(0.0, m.capex_usd / 1e6) for m in paid]
-    names = [f"{r[0].job}, {r[0].site}" for r in rows]
-    dates = [m.start or f"period {m.period}" for m in paid]
-    amounts = [f"{high:,.2f} MUSD" for _, high in money]
-    jobs = _list(Axis("Period", ticks=ticks), names, runs, texts)
-    orders = _list(Axis("Orders", "MUSD"), dates, money, amounts)
-    return Chart("timeline", "Jobs by period", "", jobs), Chart("orders", "Orders", "", orders)
-
-
-def _list(
-    axis: Axis, names: Sequence[str], ends: Sequence[tuple[float, float]], texts: Sequence[str]
-) -> Panel:
-    rows = tuple(number + ROW_MIDDLE for number in range(len(names)))
-    starts, stops = ([*zip(*ends, strict=True)]) or ((), ())
-    bars = Bars("", rows, starts, stops, tuple(texts))
-    return Panel(axis, Axis(""), (bars,), tuple(names))
+def timeline(plan: PortfolioPlan) -> Chart:
+    """Where each job runs in which periods, and each order from its date until it is in place."""
+    names, ends, texts, dates = list[str](), list[tuple[float, float]](), list[str](), plan.money
+    for row in _spans(plan):
+        names.append(f"{row[-1].job}, {row[-1].site}")
+        ends.append((row[0].period - 0.5, row[-1].period + 0.5))
+        texts.append(f"{row[-1].gpus:,} GPUs, {_type(plan, row[-1].item)}")
+    jobs = len(names)
+    for money in (m for m in dates if m.capex_usd):
+        orders = [o for o in plan.orders if o.period == money.period]
+        units = Counter[str]()
+        for order in orders:
+            units[_type(plan, order.item)] += order.quantity if order.category in MAIN else 0
+        bought = ", ".join(f"{count:,} x {name}" for name, count in (+units).items())
+        names.append(f"order of {money.start or f'period {money.period}'}")
+        ends.append((money.period - 0.5, max(o.arrives for o in orders) - 0.5 + 0.05))
+        texts.append(f"{money.capex_usd / 1e6:,.2f} MUSD{': ' if bought else ''}{bought}")
+    step = -(-len(dates) // MOST_TICKS)
+    ticks = tuple((m.period - 0.5, (m.start or f"{m.period}")[:7]) for m in dates[::step])
+    at = tuple(number + ROW_MIDDLE for number in range(len(names)))
+    starts, stops = zip(*ends, strict=True)
+    layers = (
+        Bars("", at[:jobs], starts[:jobs], stops[:jobs], tuple(texts[:jobs])),
+        Bars("", at[jobs:], starts[jobs:], stops[jobs:], tuple(texts[jobs:]), tone="second"),
+    )
+    panel = Panel(Axis("Beginning of a period", ticks=ticks), Axis(""), layers, tuple(names))
+    return Chart("timeline", "Timeline", "", panel)
 
 
 def page(plan: PortfolioPlan) -> bytes:
     """A plan as one HTML page without scripts, with its timeline."""
-    charts = timeline(plan) if plan.runs else ()
-    shown = ShownStudy(tuple(view(plan, full=True)), charts)
-    return render_page(_title(plan), None, [shown]).encode()
+    heading, *blocks = view(plan, full=True)
+    shown = ShownStudy(tuple(blocks), (timeline(plan),) if plan.runs else ())
+    return render_page(getattr(heading, "text", plan.problem), None, [shown]).encode()
 
 
 def explored(plan: PortfolioPlan) -> str:
     """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
     from planner.report.charts import svg_element
 
-    drawn = (svg_element(chart, chart.name) for chart in timeline(plan))
-    return "".join(drawn) + fragment([_runs(plan), _orders(plan, full=False)])
+    tables = fragment([_runs(plan), _orders(plan, full=False)])
+    return svg_element(timeline(plan), "timeline") + tables
 
 
 # Workbook
 
-_WIDTHS = (46.0, 16.0, 10.0, 16.0, 18.0, 18.0)
+_LINE = (
+    *(("", 46.0, "text"), ("Part number", 22.0, "text"), ("Category", 16.0, "text")),
+    *(("Units", 10.0, "n0"), ("Net price USD", 16.0, "cents")),
+    *(("Amount USD", 18.0, "cents"), ("Support USD/year", 18.0, "cents")),
+)
+"""Columns of a quote: their titles, widths and looks; the last two are summed."""
+_ORDER = (("", 14.0, "text"), ("Date", 16.0, "text"), *_LINE[-2:])
+
+
+class _Rows(Sheet):
+    """A sheet of rows, the last two columns summed below."""
+
+    def __init__(self, book: Book, name: str, columns: Sequence[tuple[str, float, str]]) -> None:
+        super().__init__(book, name, [each[1] for each in columns], landscape=True, locked=False)
+        self.looks = [look for _, _, look in columns]
+        self.titles = {at: title for at, (title, _, _) in enumerate(columns) if title}
+        self.sums: list[list[Shown]] = [[], []]
+
+    def begin(self, part: str) -> None:
+        """Write the heading of a part with the titles of its columns."""
+        self.heading(
+            part, None, self.titles, [at for at, k in enumerate(self.looks) if k == "text"]
+        )
+
+    def add(self, values: Iterable[Term], style: str = "line") -> list[V]:
+        """Write the next row; return its sums."""
+        looks = [self.book.look(look, style) for look in self.looks]
+        row = [self.put(self.at, at, each, looks[at]) for at, each in enumerate(values)]
+        for found, cell in zip(self.sums, row[-2:], strict=True):
+            found.append(cell.value)
+        self.at += 1
+        return row[-2:]
+
+    def total(self, label: str) -> list[V]:
+        """Write the sums of all rows; return their cells."""
+        spans = [self.span(3, self.at - 1, self.last - 1), self.span(3, self.at - 1, self.last)]
+        sums = [sum_(values, span) for values, span in zip(self.sums, spans, strict=True)]
+        row = self.add((label, *[""] * (self.last - 2), *sums), "sum")
+        self.area(0, self.at - 1)
+        return row
 
 
 def workbook(
     plan: PortfolioPlan, stream: BinaryIO, created: datetime, *, inside: bool = True
 ) -> None:
-    """Write a plan as a workbook: the plan, a live quote for each order date."""
+    """Write a plan as a workbook: the plan, the sums of all orders, a live quote for each."""
     book = Book(stream, plan.problem, created, USD)
     if inside:
         add_sheet(book, "Plan", view(plan))
-    totals = {}
-    for period in sorted({order.period for order in plan.orders}):
-        totals[period] = _quote(book, plan, period)
-    if totals:
-        _summary(book, plan, totals)
+    dates, periods = {m.period: m.start for m in plan.money}, {o.period for o in plan.orders}
+    if periods:
+        orders = _Rows(book, "Orders", _ORDER)
+        orders.head("Orders", plan.problem)
+        orders.begin("Period")
+        for period in sorted(periods):
+            date = dates.get(period)
+            orders.add((f"{period}", date, *_quote(book, plan, period, date)))
+        orders.total("Total")
     book.close()
 
 
-def _quote(book: Book, plan: PortfolioPlan, period: int) -> tuple[V, V]:
+def _quote(book: Book, plan: PortfolioPlan, period: int, date: str | None) -> list[V]:
     """Write the quote of one order; return its amount and its support a year, as live sums."""
-    money = next(m for m in plan.money if m.period == period)
-    sheet = Sheet(book, f"Quote {period}", _WIDTHS, landscape=True, locked=False)
-    date = f" · order of {money.start}" if money.start else ""
+    quote, orders = _Rows(book, f"Quote {period}", _LINE), defaultdict[str, list[Order]](list)
+    for order in (each for each in plan.orders if each.period == period):
+        orders[order.site].append(order)
     terms = "Budgetary quotation · USD, without taxes · estimates, not an offer"
-    sheet.head(f"{plan.problem}: order of period {period}", f"{terms}{date}")
-    total, support = as_value(0.0), as_value(0.0)
-    for site in dict.fromkeys(o.site for o in plan.orders if o.period == period):
-        titles = ("Category", "Units", "Net price USD", "Amount USD", "Support USD/year")
-        sheet.heading(site, titles=dict(enumerate(titles, 1)), left=(1,))
-        for order in sorted(plan.orders, key=_section):
-            if (order.period, order.site) == (period, site):
-                paid, yearly = _line(sheet, order)
-                total, support = total + paid, support + yearly
-        sheet.at += 1
-    _sum(sheet, "Total of the order", {4: total, 5: support})
-    sheet.area(0, sheet.at - 1)
-    return total, support
-
-
-def _sum(sheet: Sheet, label: str, sums: Mapping[int, V]) -> None:
-    sheet.fill(sheet.at, sheet.book.look("text", "sum"))
-    sheet.put(sheet.at, 0, label, sheet.book.look("text", "sum"))
-    for column, value in sums.items():
-        sheet.put(sheet.at, column, value, sheet.book.look("cents", "sum"))
-    sheet.at += 1
+    dated = f" · order of {date}" if date else ""
+    quote.head(f"{plan.problem}: order of period {period}", f"{terms}{dated}")
+    for site, lines in sorted(orders.items()):
+        quote.begin(site)
+        for order in sorted(lines, key=_section):
+            units, each = (
+                V(value, quote.place(quote.at, column)[1])
+                for column, value in ((3, order.quantity), (4, order.unit_net_usd))
+            )
+            yearly = constant(order.support_usd_per_year / order.quantity)
+            named = order.model, order.part_number, kind(order.category)
+            figures = order.quantity, order.unit_net_usd, units * each, units * yearly
+            quote.add((*named, *figures))
+        quote.at += 1
+    return quote.total("Total of the order")
 
 
 def _section(order: Order) -> int:
@@ -323,32 +372,3 @@ def _section(order: Order) -> int:
 def kind(category: str) -> str:
     """The name of a category of items."""
     return capital(category.replace("_", " ").replace("gpu", "GPU"))
-
-
-def _line(sheet: Sheet, order: Order) -> tuple[V, V]:
-    look, row = sheet.book.look, sheet.at
-    sheet.put(row, 0, order.model, look("text", "line"))
-    sheet.put(row, 1, kind(order.category), look("text", "line"))
-    units = sheet.put(row, 2, order.quantity, look("n0", "line"))
-    each = sheet.put(row, 3, order.unit_net_usd, look("cents", "line"))
-    extended = sheet.put(row, 4, units * each, look("cents", "line"))
-    yearly = constant(order.support_usd_per_year / order.quantity if order.quantity else 0.0)
-    sheet.at += 1
-    return extended, sheet.put(row, 5, units * yearly, look("cents", "line"))
-
-
-def _summary(book: Book, plan: PortfolioPlan, totals: Mapping[int, tuple[V, V]]) -> None:
-    sheet = Sheet(book, "Orders", (14.0, 16.0, 20.0, 20.0), locked=False)
-    sheet.head("Orders", plan.problem)
-    titles = {1: "Date", 2: "Amount USD", 3: "Support USD/year"}
-    sheet.heading("Period", titles=titles, left=(1,))
-    sums = {2: as_value(0.0), 3: as_value(0.0)}
-    for period, order in totals.items():
-        money = next(m for m in plan.money if m.period == period)
-        sheet.put(sheet.at, 0, f"{period}", book.look("text", "line"))
-        sheet.put(sheet.at, 1, money.start or "", book.look("text", "line"))
-        for column, value in enumerate(order, 2):
-            cell = sheet.put(sheet.at, column, value, book.look("cents", "line"))
-            sums[column] = sums[column] + cell
-        sheet.at += 1
-    _sum(sheet, "Total", sums)

@@ -222,8 +222,8 @@ def _events(job: JobSimulated) -> str:
         parts.append(f"{fmt.number(seen.waits_per_year, 1)} waits for a repair ({waited})")
         if seen.shrinks:
             parts.append(f"{fmt.number(seen.grown_per_year, 1)} restarts with more replicas")
-    if job.local is not None:
-        parts.append(f"{fmt.number(job.local.remote_per_year, 1)} restores from shared storage")
+    if (restores := job.remote_restores_per_year) is not None:
+        parts.append(f"{fmt.number(restores, 1)} restores from shared storage")
     return ", ".join(parts)
 
 

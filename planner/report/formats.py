@@ -20,8 +20,8 @@ from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
     from planner.schema.analysis import Study
+    from planner.schema.operation import Measured
     from planner.schema.plan import LimitReport
-    from planner.schema.telemetry import Measured
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""
@@ -214,6 +214,19 @@ def breach_text(breach: LimitReport) -> str:
 def join_words(words: Sequence[str]) -> str:
     """Words as a sentence lists them."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def spans(numbers: Iterable[int], one: str = "") -> str:
+    """Whole numbers in their order, neighbours together: "1, 4-6", "period 3", "periods 1, 4-6"."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][-1] == number - 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    texts = [f"{each[0]}-{each[-1]}" if each[1:] else f"{each[0]}" for each in found]
+    name = one + "s" * (one != "" and sum(map(len, found)) > 1)
+    return f"{name} {', '.join(texts)}".lstrip() if found else ""
 
 
 def column_head(label: str, unit: str) -> str:

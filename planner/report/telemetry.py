@@ -28,7 +28,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.exports import COMPRESSION
-from planner.schema.telemetry import (
+from planner.schema.operation import (
     CHECKPOINT_COLUMNS,
     Calibration,
     Characterization,

@@ -12,7 +12,6 @@ from planner.currency import USD, Currency
 from planner.schema import InItsUnit, InUnit, Record, Shown, is_none
 from planner.schema.plan import LimitReport, Plan, Status
 
-SideKind = Literal["plan", "problem", "workbook"]
 InMeasure = Annotated[float, InUnit("measure.unit")]
 
 
@@ -30,7 +29,6 @@ class Side(Record):
 
     key: str
     source: str
-    kind: SideKind
     problem: str
     status: Status
     message: str | None
@@ -61,7 +59,6 @@ class LineRow(Record):
     """A product in every bill: units in place and capital cost."""
 
     sku: str
-    section: str
     product: str
     quantity: Series
     capex_usd: Series
@@ -250,10 +247,8 @@ class FrontierPoint(Record):
     gap: float
     counts: dict[str, int]
     gpus_in_use: int
-    goodput: float
     capex_usd: float | None
     facility_power_kw: float
-    binding: tuple[str, ...]
 
 
 class Frontier(Study):
@@ -273,14 +268,13 @@ class Frontier(Study):
 
 
 class End(Record):
-    """One end of a swing: the input as the problem file has it, and the best plan there."""
+    """One end of a swing: the input as the problem file has it, and the best objective there."""
 
     text: str
     value: InItsUnit | str
     status: RowStatus
     objective: InUnitOfGoal | None = None
     bound: InUnitOfGoal | None = None
-    counts: dict[str, int] = {}
     reason: str = ""
 
 
@@ -306,14 +300,11 @@ class Tornado(Study):
 
 
 class UncertainInput(Record):
-    """An uncertain input; unit "x": factors."""
+    """An uncertain input, its distribution in words."""
 
     path: str
     label: str
-    unit: str
     distribution: str
-    low: InItsUnit
-    high: InItsUnit
 
 
 class Percentiles(Record):
@@ -485,7 +476,6 @@ class Moved(Record):
     to_text: str
     setting: str
     known: Known
-    value: InPlanUnit | None = None
     change: InPlanUnit | None = None
     gpus_used: int | None = None
 
@@ -518,7 +508,6 @@ class Without(Record):
 
     label: str
     setting: str
-    value: InPlanUnit | None = None
     change: InPlanUnit | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from planner.errors import Finding, InputError
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
+from planner.schema.operation import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
 from planner.telemetry.jobs import find_breaks, job_of
 from planner.telemetry.signal import Bursts, Series, Z, find_bursts, scatter, series
 from planner.telemetry.tables import Numbers

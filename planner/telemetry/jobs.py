@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from planner.figures import FIGURES
 from planner.paths import job_path
 from planner.schema.job import FixedInterval, Job
+from planner.schema.operation import CONFIDENCE, Calibration, JobFound, Measured, Override
 from planner.schema.problem import Problem
-from planner.schema.telemetry import CONFIDENCE, Calibration, JobFound, Measured, Override
 from planner.telemetry.signal import Bursts, Flags, Places, Series, Z, scatter
 from planner.telemetry.tables import Numbers
 from planner.telemetry.traces import ReadOptions

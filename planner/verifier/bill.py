@@ -390,13 +390,8 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
 
 def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     """Recompute every line; require a line for everything needed and none else."""
-    needed, stored = bill.in_place, Counter[str]()
-    for sku, count in bill.cluster.items():
-        for part in basis.items[sku].components:  # spare components lie in store
-            share = basis.rule(part.id).spares
-            share = basis.sale(basis.items[sku]).spare_share if share is None else share
-            stored[part.id] += round_up(share * part.quantity * count)
-    stored, lines = +stored, [line for line in plan.lines if line.parent is None]
+    needed, stored = bill.in_place, stored_parts(basis, bill.cluster)
+    lines = [line for line in plan.lines if line.parent is None]
     for line in lines:
         item, name = basis.items[line.sku], f"lines.{line.sku}"
         count = (stored if item.category == "component" else needed).pop(line.sku, 0)
@@ -414,6 +409,17 @@ def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     parts = [line for line in plan.lines if line.parent is not None]
     stated = [(line.parent, line.sku, line.quantity, line.purchased) for line in parts]
     found.expect("lines of components", sorted(stated), sorted(own))
+
+
+def stored_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
+    """Spare components of bundles, which lie in store, by item."""
+    stored = Counter[str]()
+    for sku, count in cluster.items():
+        for part in basis.items[sku].components:
+            share = basis.rule(part.id).spares
+            share = basis.sale(basis.items[sku]).spare_share if share is None else share
+            stored[part.id] += round_up(share * part.quantity * count)
+    return +stored
 
 
 def _units(basis: Basis, item: Item, working: int, count: int) -> dict[str, Any]:

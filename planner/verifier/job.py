@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.schema.catalog import Item
 from planner.schema.job import FailureRate, Job
@@ -72,7 +72,7 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
             job = job.model_copy(update={"gpus": gpus})
             inside = 0 < used <= gpus_of(item) and usable_gpus(job, item) == used
             found.require(inside, f"jobs.per_system_gpus: plan says {used!r} of {gpus_of(item)}")
-    shares, caps = {}, (1.0,) if job.power is None else job.power.asked
+    shares, caps = {}, (1.0,) if job.power is None else job.power.allowed_caps
     for way in j.ways:
         item, name = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}"
         point = set_point(item, way.precision, way.gpu_cap, basis.rated_kw(item))
@@ -87,6 +87,14 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     return replace(basis, job=job, power_share=shares)
 
 
+class Share(NamedTuple):
+    """Guaranteed bandwidth (GB/s) and spare units of one of several jobs in a cluster."""
+
+    read: float
+    write: float
+    spares: int
+
+
 class Run:
     """The job of a plan with its systems and storage; ``f`` are its figures by their names.
 
@@ -94,10 +102,13 @@ class Run:
         basis: with the options of the plan.
         counts: units in the cluster.
         j: the job as the plan states it; its decisions are used.
+        share: of a job beside others.
     """
 
-    def __init__(self, basis: Basis, counts: Mapping[str, int], j: JobPlan) -> None:
-        self.basis, self.job, self.counts, self.j = basis, basis.job, counts, j
+    def __init__(
+        self, basis: Basis, counts: Mapping[str, int], j: JobPlan, share: Share | None = None
+    ) -> None:
+        self.basis, self.job, self.counts, self.j, self.share = basis, basis.job, counts, j, share
         used = j.systems_by_type
         self.systems = dict(used) if len(used) > 1 else {j.gpu_type: j.systems_used}
         self.types = [basis.items[sku] for sku in self.systems]
@@ -106,10 +117,12 @@ class Run:
         option, one = self.job.parallelism, self.job.checkpoint.writers == "one_replica"
         self.writers = replica_gpus(option) if one and option is not None else j.gpus_used
         self.stored = basis.problem.storage
-        share = self.stored.delivered_fraction
+        delivered = self.stored.delivered_fraction
         plates = [basis.nameplate(sku, count) for sku, count in counts.items()]
         read, write = (sum(plate[side] for plate in plates) for side in (0, 1))
-        self.sustained = share.read * read, share.write * write
+        self.sustained = delivered.read * read, delivered.write * write
+        if share is not None:
+            self.sustained = share.read, share.write
         self.states: States | None = None
         self.f = SimpleNamespace()
         for part in (_size, _storage, _degraded, _times, _local, _repair, _work):
@@ -134,9 +147,22 @@ class Run:
 
 
 def check_job(found: Findings, run: Run) -> None:
-    """Compare every figure of the plan's job, and the GPUs in use with what its systems hold."""
-    j, job, one = run.j, run.job, whole_replica(run.job)
+    """Compare every figure of the plan's job; check its GPUs in use and its spares."""
+    j = run.j
     found.expect("jobs", j, vars(run.f))
+    check_gpus(found, run)
+    found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
+    left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
+    found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
+    repair, asked = run.f.repair, run.job.repair
+    if repair is not None and asked is not None:
+        enough = asked.spares == "open" or repair["in_rack"] or repair["spares"] == asked.spares
+        found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
+
+
+def check_gpus(found: Findings, run: Run) -> None:
+    """Require that the GPUs in use are those of the systems: whole replicas, enough memory."""
+    j, job, one = run.j, run.job, whole_replica(run.job)
     held = {item.id: usable_gpus(job, item) for item in run.types}
     most = sum(held[sku] * n // one for sku, n in run.systems.items())
     least = sum(held[sku] * (n - 1) // one + 1 for sku, n in run.systems.items())
@@ -148,13 +174,6 @@ def check_job(found: Findings, run: Run) -> None:
         fewest = max(least_replicas(item, job) or math.inf for item in run.types)
         fewest_gpus = fewest * replica_gpus(job.parallelism)
         found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
-    found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
-    left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
-    found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
-    repair, asked = run.f.repair, job.repair
-    if repair is not None and asked is not None:
-        enough = asked.spares == "open" or repair["in_rack"] or repair["spares"] == asked.spares
-        found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
 
 
 def failure_rate(job: Job, types: Iterable[Item]) -> float:
@@ -213,7 +232,7 @@ def _client_limit(run: Run, side: str) -> float:
 
 
 def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
-    """Delivered burst bandwidth of storage; None without bursts, or where units may be down."""
+    """Delivered burst bandwidth of storage; None without, for a share, or with units down."""
     basis, asked, rates, buffers = run.basis, run.stored, 0.0, []
     for sku, count in basis.flash(run.counts).items():
         item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
@@ -222,7 +241,7 @@ def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
         bursts = burst is not None and window is not None and burst > each
         rates += burst * count if bursts else rate
         buffers += [(burst - each) * window * count] if bursts else []
-    if not buffers or asked.tolerate_down:
+    if not buffers or asked.tolerate_down or run.share is not None:
         return None
     share, rate = asked.delivered_fraction.write, run.sustained[1]
     own = {"delivered_write_gb_per_s": share * rates, "delivered_sustained_gb_per_s": rate}
@@ -337,6 +356,7 @@ def _repair(run: Run) -> dict[str, Any]:
     spares = run.counts[item.id] * each
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
     spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
+    spares = spares if run.share is None else run.share.spares
     waits = physics.waiting_share(max(0, spares), load)
     if in_rack:
         in_each = each - math.ceil(usable / gpus)

@@ -177,7 +177,7 @@ def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
         for name, reached, limit in parts
         if reached is not None and limit is not None
     }
-    if (wrong := _best_interval(run, limits)) is not None:
+    if (wrong := best_interval(run, limits)) is not None:
         found.breaches += (("jobs.interval_s", wrong),)
     stated = {report.name: report for report in plan.limits}
     once = len(stated) == len(plan.limits) and stated.keys() <= limits.keys()
@@ -194,7 +194,7 @@ def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
             found.require(needless, f"limits.{name}: missing, {each.text}")
 
 
-def _best_interval(run: Run, reached: Mapping[str, Reached]) -> str | None:
+def best_interval(run: Run, reached: Mapping[str, Reached]) -> str | None:
     """Require a fixed interval; of an open one, the best goodput that limits allow.
 
     A limit in ``OF_INTERVAL`` is reached at the stated interval times its value over its limit.

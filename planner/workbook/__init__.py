@@ -280,7 +280,7 @@ def _look(column: Column) -> str:
     if all(float(number).is_integer() for number in numbers):
         return "n0"
     least = min((each for each in numbers if each), default=1.0)
-    return "n1" if least >= 100 else "n2" if least >= 0.1 else "any"
+    return "n1" if least >= 100 else "n2" if least >= 0.1 or column.texts is not None else "any"
 
 
 def cable_blocks(schedule: CableSchedule) -> Iterator[Block]:

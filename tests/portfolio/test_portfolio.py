@@ -17,17 +17,18 @@ from pydantic import BaseModel
 
 import planner
 from planner import shipped
+from planner.commands import portfolio as commands
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
-from planner.portfolio import analysis, views
+from planner.portfolio import views
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import load
 from planner.portfolio.model import Program
 from planner.portfolio.periods import Averaged, block_starts
-from planner.portfolio.plan import solve, to_json
+from planner.portfolio.plan import relaxations, solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
 from planner.report.edition import visible_fields
@@ -166,30 +167,9 @@ def test_power_before_it_grows_is_the_first(growing: tuple[Path, PortfolioPlan])
     assert limits == {1: 30.0, 2: 60.0, 3: 60.0}
 
 
-FAULTS: dict[str, Any] = {
-    "order units": lambda p: _with(p, "orders", 0, quantity=p.orders[0].quantity + 1),
-    "order price": lambda p: _with(p, "orders", 0, unit_net_usd=p.orders[0].unit_net_usd - 1000),
-    "order date": lambda p: _with(p, "orders", 0, arrives=p.orders[0].arrives + 1),
-    "units held": lambda p: _with(p, "standing", 0, held=p.standing[0].held + 1),
-    "units needed": lambda p: _with(p, "standing", 0, needed=p.standing[0].needed + 2),
-    "retired units": lambda p: _with(p, "standing", 0, retired=1),
-    "share": lambda p: _with(
-        p, "runs", 0, delivered_write_gb_per_s=p.runs[0].delivered_write_gb_per_s + 9
-    ),
-    "read": lambda p: _with(p, "runs", 0, delivered_read_gb_per_s=500.0),
-    "interval": lambda p: _with(p, "runs", 0, interval_s=20.0),
-    "goodput": lambda p: _with(p, "runs", 0, goodput=p.runs[0].goodput + 0.01),
-    "work": lambda p: _with(p, "runs", 0, useful_pflops=p.runs[0].useful_pflops * 1.01),
-    "gpus": lambda p: _with(p, "runs", 0, gpus=p.runs[0].gpus + 8),
-    "systems": lambda p: _with(p, "runs", 0, systems=p.runs[0].systems + 5),
-    "site": lambda p: _with(p, "runs", 0, site="y"),
-    "run left out": lambda p: p.model_copy(update={"runs": p.runs[1:]}),
-    "tokens": lambda p: _with(p, "jobs", 0, tokens=p.jobs[0].tokens * 1.1),
-    "energy": lambda p: _with(p, "money", 0, energy_usd=p.money[0].energy_usd + 100),
-    "capex": lambda p: _with(p, "money", 0, capex_usd=p.money[0].capex_usd + 100),
-    "tco": lambda p: p.model_copy(update={"tco_usd": p.tco_usd - 1000}),
-    "bound": lambda p: p.model_copy(update={"bound": p.best * 0.99}),
-}
+PARTS = ("orders", "standing", "runs", "jobs", "uses", "money")
+FREE = {("orders", "in_use_from"), ("runs", "endurance_tb_per_day")}
+"""Told for the reader, or a share of what is there."""
 
 
 def _with(plan: PortfolioPlan, part: str, at: int, **changed: Any) -> PortfolioPlan:
@@ -198,12 +178,30 @@ def _with(plan: PortfolioPlan, part: str, at: int, **changed: Any) -> PortfolioP
     return plan.model_copy(update={part: tuple(rows)})
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_planted_fault_is_found(name: str, growing: tuple[Path, PortfolioPlan]) -> None:
+def _other(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return not value
+    return value + 1 if isinstance(value, int) else f"{value}x" if value else "x"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_changed_figure_is_found(part: str, growing: tuple[Path, PortfolioPlan]) -> None:
     path, plan = growing
-    case = load(path)
+    case, rows = load(path), getattr(plan, part)
     assert not faults(case, plan)
-    assert faults(case, FAULTS[name](plan))
+    for at in (0, len(rows) - 1):
+        for name, value in rows[at].model_dump().items():
+            other = value * 1.02 + 1.0 if isinstance(value, float) else _other(value)
+            changed = _with(plan, part, at, **{name: other})
+            assert (part, name) in FREE or faults(case, changed), (at, name, value, other)
+    assert faults(case, plan.model_copy(update={part: rows[1:]}))
+
+
+@pytest.mark.parametrize("name", ["value", "best", "bound", "gap", "capex_usd", "tco_usd"])
+def test_changed_total_is_found(name: str, growing: tuple[Path, PortfolioPlan]) -> None:
+    path, plan = growing
+    changed = 0.99 * getattr(plan, name) - 0.01
+    assert faults(load(path), plan.model_copy(update={name: changed}))
 
 
 def test_units_of_an_earlier_plan_are_not_bought_again(tmp_path: Path) -> None:
@@ -276,7 +274,7 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, problem)
     assert solve(case).status == "infeasible"
     relaxed = {"capital budget": 1.0, "work of one": 20.0, "work of two": 16.0}
-    for text in analysis.relaxations(case):
+    for text in relaxations(case):
         name = next(name for name in relaxed if name in text)
         relaxed[name] = float(text.split(" least " if "least" in text else " most ")[1].split()[0])
     assert relaxed["capital budget"] > 1.0 or relaxed["work of one"] < 20.0
@@ -293,11 +291,22 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
 def test_marginal_value_is_that_of_a_wider_budget(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
     plan = solve(case)
-    (found,) = [each for each in analysis.explain(case, plan) if "capital" in each.limit]
+    (found,) = [each for each in commands.marginal_values(case, plan) if "capital" in each.limit]
     wider = solve(instance(tmp_path, {"budget": {"capex": "3.5 MUSD"}}))
     assert plan.value is not None
     assert wider.value is not None
     assert found.change == pytest.approx(wider.value - plan.value, rel=1e-5)
+
+
+def test_floor_that_holds_a_job_and_its_deadline_are_named(tmp_path: Path) -> None:
+    one = {**with_tokens(ONE, 20), "min_useful_pflops": 20, "weight": 0.01}
+    problem = {"budget": {"capex": "2.5 MUSD"}, "jobs": [one, TWO], "periods": {"count": 2}}
+    plan = solve(instance(tmp_path, problem))
+    held, free = plan.jobs
+    assert (held.tokens_in, held.starved, free.note) == (1, False, "")
+    assert held.note.startswith("held at its floor of 20 PFLOP/s in periods 1-2")
+    binding = {use.label(dated=False) for use in plan.uses if use.binding}
+    assert binding == {"useful work of one", "capital budget"}
 
 
 def test_retired_units_make_room(tmp_path: Path) -> None:
@@ -322,12 +331,15 @@ def test_retired_units_make_room(tmp_path: Path) -> None:
 
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
-    found = list(analysis.simulate(case, solve(case), length_s=365 * 86400.0, replications=20))
+    found = list(commands.simulated(case, solve(case), length_s=365 * 86400.0, replications=20))
     assert len(found) == 2
     for each in found:
         assert each.simulated == pytest.approx(each.planned, abs=max(2 * each.margin, 2e-4))
 
 
+WRONG = {"storage": {"switch": "zz"}}
+RATE = {"per_gpu": 9, "source": "own"}
+CHAT = {"name": "x", "kind": "inference", "tokens_per_s": 9}
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "synchronous": (
         {"jobs": [ONE, {**TWO, "checkpoint": {**TWO["checkpoint"], "mode": "sync"}}]},
@@ -335,6 +347,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "site unknown": ({"jobs": [ONE, {**TWO, "sites": ["sit"]}]}, "no site 'sit'"),
     "window": ({"jobs": [ONE, {**TWO, "window": {"from": 3}}]}, "the window begins in period 3"),
+    "window ends late": ({"jobs": [ONE, {**TWO, "window": {"to": 9}}]}, "ends in 9, of 1"),
+    "power": ({"sites": {"site": {**SITE, "facility_power_from": {"4": "1 MW"}}}}, "period 4 of 1"),
+    "budgets": ({"budget": {"capex": {"per_period": ["1 MUSD"] * 3}}}, "3 budgets for 1 periods"),
+    "calendar": ({"periods": {"start": "9999-12-01"}}, "no calendar goes on"),
+    "fabric": ({"sites": {"site": {**SITE, "network": WRONG}}}, "sites.site.network.storage"),
+    "no limit": (
+        {"sites": {"site": {"pue": 1.2}}, "items": {}},
+        "nothing limits the purchase",
+    ),
     "tokens late": (
         {"periods": {"count": 2}, "jobs": [ONE, with_tokens(TWO, 1, by=3)]},
         "tokens by period 3",
@@ -342,38 +363,21 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "tokens of nothing": ({"jobs": [ONE, {**TWO, "tokens": {"count": "9 T"}}]}, "jobs.1.tokens: "),
     "names": ({"jobs": [ONE, ONE]}, "two jobs are named 'one'"),
     "owned item": ({"sites": {"site": {**SITE, "owned": {"aa": 2}}}}, "no item 'aa'"),
-    "owned plan": ({"owned": "nothing.json"}, "nothing.json"),
+    "owned plan": ({"owned": "nothing.json"}, "owned: "),
+    "owned is no plan": ({"owned": "deep.json"}, "owned: 'deep.json' is no plan"),
+    "owned is too much": ({"owned": "huge.json"}, "owned: 'huge.json' is no plan"),
+    "owned elsewhere": (
+        {"owned": "single.json", "sites": {"x": SITE, "y": SITE}},
+        "owned: the plan 'single.json' is of no site",
+    ),
     "fixed": ({"items": {"a": {"fixed": 3}}}, "items.a.fixed is not for several sites"),
     "rate": ({"jobs": [ONE, {**TWO, "training": {}}]}, "needs a rate"),
     "market": ({"market": {"bb": {"lead": 1}}}, "market.bb: no item 'bb'"),
     "rates": (
-        {
-            "jobs": [
-                ONE,
-                {
-                    "name": "x",
-                    "kind": "inference",
-                    "tokens_per_s": 9,
-                    "rates": {"c": {"per_gpu": 9, "date": "2026-05", "source": "own"}},
-                },
-            ]
-        },
+        {"jobs": [ONE, {**CHAT, "rates": {"c": {**RATE, "date": "2026-05"}}}]},
         "jobs.1.rates.c: no item 'c'",
     ),
-    "rate without date": (
-        {
-            "jobs": [
-                ONE,
-                {
-                    "name": "x",
-                    "kind": "inference",
-                    "tokens_per_s": 9,
-                    "rates": {"a": {"per_gpu": 9, "source": "own"}},
-                },
-            ]
-        },
-        "'date' is missing",
-    ),
+    "rate without date": ({"jobs": [ONE, {**CHAT, "rates": {"a": RATE}}]}, "'date' is missing"),
     "inference": ({"jobs": [ONE, {"name": "x", "kind": "inference"}]}, "exactly one of gpus"),
 }
 
@@ -381,11 +385,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_line_with_its_cause(name: str, tmp_path: Path) -> None:
     problem, words = BAD[name]
-    path = written(tmp_path, files((A, B), (S,), problem))
-    done = ran(*f"solve {path} -o {tmp_path}".split())
+    lines = {"huge": [{"sku": "a", "quantity": 1e300}], "single": [{"sku": "a", "quantity": 1}]}
+    plans = {f"{stem}.json": json.dumps({"lines": each}) for stem, each in lines.items()}
+    contents = files((A, B), (S,), problem) | plans | {"deep.json": "[" * 100_000}
+    done = ran(*f"solve {written(tmp_path, contents)} -o {tmp_path}".split())
     assert done.code == 2
     assert words in done.err
-    assert "problem.yaml:1" in done.err or "nothing.json" in done.err
+    assert "problem.yaml:1" in done.err
+    assert done.err.count("\n") == 1
     assert not (tmp_path / "problem.xlsx").exists()
 
 

@@ -99,6 +99,7 @@ WHOLE: dict[str, tuple[Any, str]] = {
     "sites.y.it_power": ("20 kW", "changes"),
     "sites.y.weight_limit": ("20 kg", "changes"),
     "sites.y.pue": (2.0, "changes"),
+    "sites.y.storage": ({"delivered_fraction": {"read": 0.8, "write": 0.4}}, "changes"),
 }
 
 

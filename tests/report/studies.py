@@ -127,8 +127,8 @@ def storage_frontier() -> Frontier:
         points.append(
             FrontierPoint(
                 x=25.6 * n, y=y, bound=y * 1.0005, gap=5e-4, counts={SYSTEM: systems, STORE: n},
-                gpus_in_use=72 * systems, goodput=0.97, capex_usd=3.4e6 * systems,
-                facility_power_kw=150.0 * systems, binding=("facility_power", "capex"),
+                gpus_in_use=72 * systems, capex_usd=3.4e6 * systems,
+                facility_power_kw=150.0 * systems,
             )
         )  # fmt: skip
     return Frontier(
@@ -140,19 +140,9 @@ def storage_frontier() -> Frontier:
 
 def _end(text: str, value: float | str, work: float | None) -> End:
     if work is None:
-        return End(
-            text=text,
-            value=value,
-            status="infeasible",
-            objective=None,
-            bound=None,
-            counts={},
-            reason="restore time 60 s cannot hold",
-        )
-    counts = {SYSTEM: round(work / 70), STORE: 8}
-    return End(
-        text=text, value=value, status="optimal", objective=work, bound=work * 1.0002, counts=counts
-    )
+        why = "restore time 60 s cannot hold"
+        return End(text=text, value=value, status="infeasible", reason=why)
+    return End(text=text, value=value, status="optimal", objective=work, bound=work * 1.0002)
 
 
 def tornado() -> Tornado:
@@ -191,8 +181,8 @@ def _outcome(name: str, label: str, unit: str, middle: float, spread: float) -> 
 def uncertain() -> Uncertain:
     """Return an uncertainty study with everything in it."""
     inputs = (
-        (FAILURES, "lognormal, median 2.6e-5, 90 % between 1.1e-5 and 6.1e-5", 2.6e-5),
-        (BUDGET, "uniform 3.1 MUSD to 4.2 MUSD", 3.65e6),
+        (FAILURES, "lognormal, median 2.6e-5, 90 % between 1.1e-5 and 6.1e-5"),
+        (BUDGET, "uniform 3.1 MUSD to 4.2 MUSD"),
     )
     plans = (
         ("nominal", 58, 201, 0.74, 0.262, 1.0), ("plan 1", 54, 143, 0.98, 0.084, 1.0),
@@ -202,9 +192,8 @@ def uncertain() -> Uncertain:
         **COMMON, status="optimal", seed=7, samples=512,
         statuses={"optimal": 487, "infeasible": 25}, largest_gap=9.3e-4, least_regret=2,
         inputs=tuple(
-            UncertainInput(path=column.name, label=column.label, unit=column.unit,
-                           distribution=words, low=0.5 * middle, high=2.0 * middle)
-            for column, words, middle in inputs
+            UncertainInput(path=column.name, label=column.label, distribution=words)
+            for column, words in inputs
         ),
         outcomes=(
             _outcome("objective", "objective", "PFLOP/s", 3990.0, 0.012),

@@ -16,7 +16,7 @@ from planner.loader import documents, load_with_findings
 from planner.report import telemetry
 from planner.report.screen import show
 from planner.report.telemetry import checkpoints_parquet, overrides_yaml
-from planner.schema.telemetry import (
+from planner.schema.operation import (
     CHECKPOINT_COLUMNS,
     Calibration,
     Characterization,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.schema.telemetry import Characterization, JobFound, Measured
+from planner.schema.operation import Characterization, JobFound, Measured
 from planner.telemetry import characterize_cluster as cluster
 from planner.telemetry.traces import Raw, ReadOptions
 from tests.telemetry.truth import CLASSES, TrueJob, counted, made, matched, random_case

@@ -14,7 +14,7 @@ import pytest
 from planner.analysis.fleet import ListedJob, match_jobs, read_jobs, study_fleet
 from planner.errors import InputError
 from planner.report import telemetry as fleet_text
-from planner.schema.telemetry import FleetStudy, JobFound, Measured
+from planner.schema.operation import FleetStudy, JobFound, Measured
 from planner.telemetry import characterize
 
 SAMPLE_S, BYTES_PER_PARAMETER = 10.0, 14.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.schema.telemetry import JobFound
+from planner.schema.operation import JobFound
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
