@@ -176,6 +176,17 @@ def check_gpus(found: Findings, run: Run) -> None:
         found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
 
 
+def checkpoint_size(job: Job) -> tuple[float, float]:
+    """GB of a checkpoint, and its bytes per parameter: either follows from the other."""
+    size_gb, given, parameters = job.checkpoint.size_gb, job.bytes_per_parameter, job.parameters
+    each = float(BYTES_PER_PARAMETER[given] if isinstance(given, str) else given)
+    if size_gb is None:
+        return (parameters or 0.0) * each / 1e9, each
+    if parameters and "bytes_per_parameter" not in job.model_fields_set:
+        each = size_gb * 1e9 / parameters
+    return size_gb, each
+
+
 def failure_rate(job: Job, types: Iterable[Item]) -> float:
     """Interruptions per GPU and day: as stated, else the most of the GPU types."""
     given: Any = job.failures if "failures" in job.model_fields_set else None
@@ -190,13 +201,7 @@ def failure_rate(job: Job, types: Iterable[Item]) -> float:
 def _size(run: Run) -> dict[str, Any]:
     """Size of a checkpoint, copies that a restore reads, and interruptions."""
     j, job, option = run.j, run.job, run.job.parallelism
-    saved, given, kind = job.checkpoint, job.bytes_per_parameter, job.restore.fan_out
-    each = BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
-    size_gb = (job.parameters or 0) * each / 1e9 if saved.size_gb is None else saved.size_gb
-    if saved.size_gb is not None and job.parameters:
-        if "bytes_per_parameter" not in job.model_fields_set:
-            each = saved.size_gb * 1e9 / job.parameters
-    fan_out = 1.0
+    kind, fan_out, (size_gb, each) = job.restore.fan_out, 1.0, checkpoint_size(job)
     if option is not None and kind != "broadcast":
         replicas = j.gpus_used / replica_gpus(option)
         fan_out = replicas if kind == "every_replica" else 1.0 + 2.0 * (replicas - 1.0) / each

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
+from planner.verifier.job import checkpoint_size
 from tests.oracle import compute, facility, operation, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
@@ -258,7 +259,7 @@ def _plans(
     write, read = _delivered(problem, choice, purchases, down=False)
     write_down, read_down = _delivered(problem, choice, purchases, down=True)
     ingest = choice.gpus_used * job.ingest_per_gpu_gb_per_s <= read * (1.0 + ROUNDING)
-    restore_gb, size_gb = _restore_gb(problem, choice), stores.checkpoint_gb(job)
+    restore_gb, size_gb = _restore_gb(problem, choice), checkpoint_size(job)[0]
     most_s = (job.restore.max_time_s or math.inf) * (1.0 + ROUNDING)
     in_time = restore_gb / read_down <= most_s
     # With all of it down nothing is left, whatever the limits.
@@ -307,13 +308,12 @@ def _delivered(
 def _restore_gb(problem: Problem, choice: Compute) -> float:
     """Return what all readers together read: the checkpoint times its fan-out."""
     job = problem.job
-    size_gb = stores.checkpoint_gb(job)
+    size_gb, each = checkpoint_size(job)
     if job.restore.fan_out == "broadcast" or job.parallelism is None:
         return size_gb
     replicas = choice.gpus_used / job.parallelism.replica_gpus
     if job.restore.fan_out == "every_replica":
         return size_gb * replicas
-    each = stores.bytes_per_parameter(job)
     return size_gb * ((each - 2.0) + 2.0 * replicas) / each
 
 

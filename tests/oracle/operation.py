@@ -15,10 +15,11 @@ import numpy as np
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import Problem
 from planner.verifier import physics
+from planner.verifier.job import checkpoint_size
 from planner.verifier.physics import DAY_S, Times, usable_gpus
 from tests.oracle.compute import Compute
 from tests.oracle.money import Array
-from tests.oracle.stores import Stores, checkpoint_gb
+from tests.oracle.stores import Stores
 
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
@@ -83,7 +84,7 @@ def stall_s(problem: Problem, choice: Compute) -> float:
         return checkpoint.stall_s
     rates = [item.local.host_copy for item in choice.items]
     slowest = min(rate.value for rate in rates if rate is not None)
-    gpus_gb = checkpoint_gb(problem.job) / _writers(problem.job, choice)
+    gpus_gb = checkpoint_size(problem.job)[0] / _writers(problem.job, choice)
     return (checkpoint.stall_overhead_s or 0.0) + gpus_gb / slowest
 
 
@@ -103,7 +104,7 @@ def _near(problem: Problem, choice: Compute) -> dict[str, Any] | None:
         if drives.write is None or drives.capacity is None:
             return None
         held = min(usable_gpus(job, item), writers)
-        part_tb = local.copies * checkpoint_gb(job) * held / writers / 1000.0
+        part_tb = local.copies * checkpoint_size(job)[0] * held / writers / 1000.0
         if local.keep * part_tb > drives.capacity.value * (1.0 + ROUNDING):
             return None
         drains.append(part_tb * 1000.0 / drives.write.value)
@@ -139,7 +140,7 @@ def run(
         every = np.array(asked.every, dtype=np.float64)[:, None]  # a row per k
     if local is None:
         return np.ones_like(write_s), np.zeros_like(write_s)
-    size_tb, steps = checkpoint_gb(job) / 1000.0, np.maximum(every, 1)
+    size_tb, steps = checkpoint_size(job)[0] / 1000.0, np.maximum(every, 1)
     low = size_tb * DAY_S / purchases.endurance_tb_per_day
     if mode == "sync":
         stopped_s, drain_s = write_s, np.zeros_like(write_s)

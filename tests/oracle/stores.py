@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.catalog import Family, Item
-from planner.schema.job import Job
 from planner.schema.problem import Problem
-from planner.verifier.job import BYTES_PER_PARAMETER
+from planner.verifier.basis import value
+from planner.verifier.job import checkpoint_size
 from tests.oracle.candidates import Candidate, family_of
 from tests.oracle.money import RESOURCES, Array, within
 
@@ -50,23 +50,10 @@ class Stores:
         )
 
 
-def bytes_per_parameter(job: Job) -> float:
-    """Return checkpoint bytes per parameter."""
-    given = job.bytes_per_parameter
-    return BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
-
-
-def checkpoint_gb(job: Job) -> float:
-    """Return the checkpoint size."""
-    if job.checkpoint.size_gb is not None:
-        return job.checkpoint.size_gb
-    return (job.parameters or 0.0) * bytes_per_parameter(job) / 1e9
-
-
 def capacity_needed_tb(problem: Problem) -> float:
     """Return the usable capacity that data set and checkpoints need."""
     job, kept = problem.job, problem.job.checkpoint
-    total_tb = job.dataset_tb + checkpoint_gb(job) * (kept.keep_last + 1) / 1000.0
+    total_tb = job.dataset_tb + checkpoint_size(job)[0] * (kept.keep_last + 1) / 1000.0
     return total_tb / problem.storage.fill_limit
 
 
@@ -142,34 +129,16 @@ def _deliver(
     down: int,
     factors: tuple[float, float],
 ) -> Stores:
-    rows = len(counts)
-    write, read, usable = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    write_loss, read_loss, endurance = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    for column, item in zip(counts.T, items, strict=True):
-        write += bandwidth_gb_per_s(item, column, "write")
-        read += bandwidth_gb_per_s(item, column, "read")
-        write_loss = np.maximum(write_loss, _loss_gb_per_s(item, column, "write", down))
-        read_loss = np.maximum(read_loss, _loss_gb_per_s(item, column, "read", down))
-        usable += column * (0.0 if item.provides.usable is None else item.provides.usable.value)
-        stated = item.provides.endurance
-        # One item in use that does not state its endurance lifts the limit.
-        endurance += np.where(column > 0, column * stated.value if stated else np.inf, 0.0)
-    write_factor, read_factor = (np.full(rows, factor) for factor in factors)
-    left = (write - write_loss, read - read_loss)
-    return Stores(
-        counts, consumed, write, read, usable, endurance, write_factor, read_factor, *left
+    plates = np.array(
+        [[value(getattr(i.provides, side)) or 0.0 for i in items] for side in ("write", "read")]
     )
-
-
-def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64] | Array, direction: str) -> Array:
-    """Return the nameplate bandwidth of so many units: linear."""
-    figure = getattr(item.provides, direction)
-    return np.asarray(units, dtype=np.float64) * float(figure.value)
-
-
-def _loss_gb_per_s(item: Item, units: npt.NDArray[np.int64], direction: str, down: int) -> Array:
-    """Return what an item in the plan loses with so many of its parts down."""
-    parts = 1 if item.fail_units is None else item.fail_units.value
-    left: Array = units.astype(np.float64) - down / parts
-    lost = bandwidth_gb_per_s(item, units, direction) - bandwidth_gb_per_s(item, left, direction)
-    return np.asarray(np.where(units > 0, lost, 0.0))
+    usable = counts @ np.array([value(i.provides.usable) or 0.0 for i in items])
+    # One item in use that does not state its endurance lifts the limit.
+    worn = np.array([value(i.provides.endurance) or np.inf for i in items])
+    endured = np.multiply(counts, worn, where=counts > 0, out=np.zeros(counts.shape)).sum(axis=1)
+    lost = plates * [down / (value(i.fail_units) or 1) for i in items]
+    lost_write, lost_read = (np.where(counts > 0, side, 0.0).max(axis=1) for side in lost)
+    write, read = plates @ counts.T
+    by_write, by_read = (np.full(len(counts), factor) for factor in factors)
+    left = write - lost_write, read - lost_read
+    return Stores(counts, consumed, write, read, usable, endured, by_write, by_read, *left)
