@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,9 @@ from planner.portfolio.model import Program, Run
 
 Key = tuple[int, tuple[int, ...]]
 """A site, and jobs that run there."""
-UNKNOWN = -1e9
-"""Instead of a bound where none was found."""
+MOST_SETS = 500
+"""Sets of jobs that have a bound at their site, at most."""
+UNKNOWN = -1e9  # where no bound was found
 LOOSE = 0.98
 """A limit of all sites together is taken for loose where so large a share is used at most."""
 FEW_BLOCKS = 0.5
@@ -42,8 +44,7 @@ LARGE_GAP = 0.005
 FINE = 1e-4
 """Gap of what decides between equally good plans."""
 OVERSTATED = 1e-9
-NOISE = 5e-7
-"""So much overstated, where tangents change nothing more, is the solver's tolerance."""
+NOISE = 5e-7  # where tangents change nothing more, the solver's tolerance
 STALLED = 1e-4
 """A bound that rises by less than this share needs no more tangents before whole numbers."""
 MET = 1e-7
@@ -138,14 +139,12 @@ class Search:
             cheapest: whether to look for that.
         """
         program, answer = self.program, Answer("optimal")
-        started, whole = self.clock(), self.deadline
-        objective = program.portfolio.objective
+        started, whole, objective = self.clock(), self.deadline, program.portfolio.objective
         cheapest = cheapest and objective.maximize is not None and objective.tolerance > 0
         if cheapest and math.isfinite(whole):
             self.deadline = started + FOR_WORK * (whole - started)
         classes: list[int | None] = [*program.classes()] if objective.maximize else [None]
-        start: dict[str, float] = {}
-        goals: list[Expression] = []
+        start, goals = dict[str, float](), list[Expression]()
         for number, priority in enumerate(classes or [None]):
             goal, sense = program.goal(priority)
             goals.append(goal)
@@ -210,7 +209,7 @@ class Search:
         sites = Sites(self, goal, least=least)
         while sites.bounds and not self.late():
             bound, keys = sites.assignment()
-            worst = found.worth - self.gap * abs(found.worth)
+            worst = found.worth * (1.0 - math.copysign(self.gap, found.worth))
             least_of_all = min([bound, *sites.done.values()])
             if math.isfinite(least_of_all):
                 found.bound = max(found.bound, least_of_all)
@@ -301,10 +300,8 @@ class Search:
     ) -> None:
         """Polish a solution; keep it where it is better than the best so far."""
         polished = self._polish(goal, values, least=least) if values else None
-        if polished is None:
-            return
-        worth = value_of(goal, polished)
-        if worth < found.worth:
+        worth = math.inf if polished is None else value_of(goal, polished)
+        if polished is not None and worth < found.worth:
             found.worth, found.values = worth, polished
 
     def _polish(
@@ -499,18 +496,21 @@ class Sites:
             self.constant, self.bounds = goal.constant, {}
             self.parts = [search.part(at, goal) for at in program.places]
             for at, (part, _) in enumerate(self.parts):
-                for jobs in () if search.late() else part.program.sets_of_jobs():
-                    self._fractions(at, jobs)
+                for jobs in part.program.sets_of_jobs():
+                    if not search.late():
+                        self._fractions(at, jobs)
         elif len(block_starts(program, everyone)) > FEW_BLOCKS * len(program.periods):
             self.bounds = {}
 
     def _is_separable(self, values: Mapping[str, float]) -> bool:
-        """Whether nothing but who runs where binds sites together in a solution."""
+        """Whether nothing but who runs where binds sites together, and sets of jobs are few."""
         program = self.search.program
+        at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
         shared = [limit for limit in program.limits if limit.site is None and not limit.floor]
         return (
             len(program.places) > 1
             and bool(values)
+            and sum(2**jobs for jobs in at_sites.values()) <= MOST_SETS
             and not program.elastic
             and program.portfolio.objective.name != "fairness"
             and not any(job.moves for job in program.portfolio.jobs)
@@ -525,8 +525,8 @@ class Sites:
             averaged = Averaged(part.program, starts, money=self.money)
             solved = part.ask(averaged.problem, relaxed=True)
         if solved.status != "infeasible":
-            ended = solved.status == "optimal" and solved.objective is not None
-            self.bounds[at, tuple(jobs)] = solved.objective or 0.0 if ended else UNKNOWN
+            ended = solved.status == "optimal"
+            self.bounds[at, tuple(jobs)] = (solved.objective or 0.0) if ended else UNKNOWN
         return averaged.values(solved.values) if solved.values else {}
 
     def assignment(self) -> tuple[float, tuple[Key, ...]]:
@@ -545,9 +545,9 @@ class Sites:
         for keys in self.done:
             problem.addConstraint(lpSum(chosen[key] for key in keys) <= len(keys) - 1)
         solved = solvers.solve(problem, gap=1e-9)
-        best = math.inf if solved.bound is None else solved.bound + self.constant
-        values = solved.values
-        return best, tuple(key for key, x in chosen.items() if values.get(x.name, 0.0) > 0.5)
+        best, values = math.inf if solved.bound is None else solved.bound, solved.values
+        keys = tuple(key for key, x in chosen.items() if values.get(x.name, 0.0) > 0.5)
+        return best + self.constant, keys
 
     def solve(self, key: Key, room: float) -> None:
         """Find the bound of a part with its jobs by averaged periods.
