@@ -57,7 +57,7 @@ MOST_FINDINGS = 20
 """Maximum findings printed."""
 
 
-def more(findings: Sequence[Finding]) -> list[str]:
+def unprinted_count(findings: Sequence[Finding]) -> list[str]:
     """The line with the number of findings not printed, if any."""
     left = len(findings) - MOST_FINDINGS
     return [f"and {left:,} more [more]"] if left > 0 else []
@@ -93,7 +93,7 @@ class InputError(PlannerError):
     def __init__(self, findings: Sequence[Finding] | Finding) -> None:
         self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
         lines = [finding.text() for finding in self.findings[:MOST_FINDINGS]]
-        super().__init__("\n".join([*lines, *more(self.findings)]))
+        super().__init__("\n".join([*lines, *unprinted_count(self.findings)]))
 
     def placed(self, **place: Any) -> InputError:
         """The same findings with other fields of their place: file, line, path."""

@@ -113,7 +113,8 @@ def _refused(path: Path, message: str, what: str, fix: str | None = None) -> Inp
 
 def _unreachable(path: Path, error: Exception, what: str, missing: str) -> InputError:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return InputError(Finding("not-found", missing, str(path), fix=nearest_file(path)))
+        fix = nearest_file(path) or "check the path, or where its link leads"
+        return InputError(Finding("not-found", missing, str(path), fix=fix))
     reason = getattr(error, "strerror", None) or str(error)
     return _refused(path, f"cannot be read: {reason.lower()}", what, "name a readable file")
 

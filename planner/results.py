@@ -540,7 +540,7 @@ def write_plan(
     if not plan.lines:
         return
     inside, prices, stream = edition.audience == "internal", edition.prices, io.BytesIO()
-    contents, sheets = _cable_files(target, plan, also)
+    contents, sheets = _cable_files(plan, also)
     shown = plan if inside else plan.model_copy(update={"inputs": None, "checksums": None})
     write(
         shown,
@@ -570,9 +570,7 @@ def plan_page(plan: Plan, edition: Edition) -> bytes:
     return render_page(shown.problem, shown, ()).encode()
 
 
-def _cable_files(
-    target: Target, plan: Plan, also: Collection[str]
-) -> tuple[dict[str, bytes], list[Any]]:
+def _cable_files(plan: Plan, also: Collection[str]) -> tuple[dict[str, bytes], list[Any]]:
     """The cable schedule as CSV and sheet, and the tables for NetBox, by the end of their name."""
     if not {"cables", "netbox"} & {*also}:
         return {}, []

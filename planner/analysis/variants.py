@@ -185,7 +185,7 @@ def fix_open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, Change]]:
     """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
     job, fixed = inputs.problem.job, [*_fabrics(inputs, plan)]
     precision = job.training.precision
-    if job.power is not None and job.power.asked != (1.0,):
+    if job.power is not None and job.power.allowed_caps != (1.0,):
         fixed.append(("GPUs at full power", job_path("power.points"), 1.0, "100 %"))
     if isinstance(precision, tuple) and len(precision) > 1:
         path = job_path("training.precision")

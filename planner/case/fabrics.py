@@ -14,7 +14,6 @@ from planner.case.model import (
     Case,
     Ceil,
     Fabric,
-    NetworkName,
     Quantity,
     Size,
     Steps,
@@ -22,6 +21,7 @@ from planner.case.model import (
 )
 from planner.inputs import Inputs
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup, Switch
+from planner.schema.plan import NetworkName
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.sizing.fabric import (
     ComputeDesign,

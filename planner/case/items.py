@@ -14,8 +14,8 @@ Terms = tuple[tuple[float, str], ...]
 """(factor, name of a count) pairs; factors are never negative."""
 
 
-def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
-    """Sum of terms on numbers."""
+def sum_terms(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
+    """The sum of factors times the counts they name."""
     return sum(factor * values[name] for factor, name in terms)
 
 

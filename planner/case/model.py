@@ -16,6 +16,7 @@ from planner.case.items import BillItem, FamilyOffer, Offer, Storage, System, Te
 from planner.case.job import Job, Way
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
+from planner.schema.plan import NetworkName
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.checkpoint import BandwidthRule
 from planner.sizing.fabric import ComputeDesign, FabricSize
@@ -150,7 +151,6 @@ def follows_from_terms(quantity: Quantity) -> bool:
 
 SHARED_RACKS = "racks.network"
 """Name of the count of racks that network devices share."""
-NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
 
 @dataclass(frozen=True)

@@ -242,7 +242,8 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
     return [
         point
         for point in points
-        if power.asked is None or any(abs(point.gpu_cap - cap) < SAME_CAP for cap in power.asked)
+        if power.allowed_caps is None
+        or any(abs(point.gpu_cap - cap) < SAME_CAP for cap in power.allowed_caps)
     ]
 
 

@@ -39,10 +39,10 @@ def describe(problem: Path, settings: Sequence[str], scenario: str | None) -> st
     """
     from planner.portfolio.inputs import load
 
-    found, counted = load(problem, tuple(settings), scenario), formats.count_noun
-    jobs = counted(len(found.portfolio.jobs), "job")
-    parts = f"{counted(len(found.places), 'site')}, {jobs}, {counted(len(found.periods), 'period')}"
-    return f"{parts}; {len(found.columns)} ways to place the jobs"
+    found = load(problem, tuple(settings), scenario)
+    parts = (found.places, "site"), (found.portfolio.jobs, "job"), (found.periods, "period")
+    counts = ", ".join(formats.count_noun(len(each), noun) for each, noun in parts)
+    return f"{counts}; {len(found.columns)} ways to place the jobs"
 
 
 # Plans and their files

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.figures import weights
-from planner.case.items import Offer, Storage, Terms, total
+from planner.case.items import Offer, Storage, Terms, sum_terms
 from planner.case.job import ROUNDING
 from planner.case.model import (
     AtLeast,
@@ -362,7 +362,7 @@ class Bill:
 
     def _sum(self, figure: str) -> float:
         if figure == "racks":
-            return round(total(self.case.companions.racks, self.counts))
+            return round(sum_terms(self.case.companions.racks, self.counts))
         there = [i for i in self.case.bill_items() if self.counts[i.place] or self.purchased[i.id]]
         terms = weights(self.case, figure, self.counts, self.purchased, there)
         return sum((factor * count for factor, count in terms), 0.0)

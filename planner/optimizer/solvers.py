@@ -75,6 +75,7 @@ def solve(
     known: float | None = None,
     start: Mapping[str, float] | None = None,
     stop: Callable[[], bool] | None = None,
+    cutoff: float = math.inf,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -88,6 +89,7 @@ def solve(
             a share of 1e-5. It gets the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
         stop: whether to end as at a time limit; HiGHS calls it again and again.
+        cutoff: of a minimum, the value that solutions have to be below; CBC does without.
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
@@ -113,6 +115,8 @@ def solve(
         ("time_limit", limit_s),
     ):
         _accepted(highs.setOptionValue(option, value), option)
+    if math.isfinite(cutoff):
+        _accepted(highs.setOptionValue("objective_bound", cutoff * arrays.scale), "the cutoff")
     _accepted(highs.passModel(arrays.lp), "the model")
     if start is not None:
         solution = highspy.HighsSolution()

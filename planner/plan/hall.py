@@ -15,7 +15,7 @@ from typing import NamedTuple
 from planner.case import Case, figures, resolve
 from planner.case.fabrics import WORDS, base_group, find_port_group, parts_per_panel, slowest_group
 from planner.case.figures import rack_box
-from planner.case.items import total
+from planner.case.items import sum_terms
 from planner.case.model import SHARED_RACKS, Fabric
 from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
@@ -28,7 +28,7 @@ from planner.schema.plan import (
     CableSchedule,
     Device,
     FabricReport,
-    NetworkOfCable,
+    NetworkName,
     Plan,
     RackClassName,
     RackGroup,
@@ -142,7 +142,7 @@ class _Racks:
 def fabric_reports(case: Case, bill: Bill) -> Iterator[FabricReport]:
     """Yield a report of every fabric that the plan has."""
     for fabric in case.companions.fabrics:
-        amount = round(total(fabric.amount, bill.counts))
+        amount = round(sum_terms(fabric.amount, bill.counts))
         if amount and fabric.network == "out_of_band":
             switches = round(bill.counts["out_of_band.switches"])
             size = FabricSize(switches, 0, Tree(tiers=1, leaves=switches))
@@ -173,7 +173,7 @@ def _report(fabric: Fabric, bill: Bill, size: FabricSize, endpoints: int) -> Fab
         uplinks_per_leaf=tree.uplinks_per_leaf,
         parts_per_port=fabric.parts_per_port,
         oversubscription=fabric.oversubscription,
-        system_links=round(total(fabric.links, counts)),
+        system_links=round(sum_terms(fabric.links, counts)),
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
     )
@@ -285,7 +285,7 @@ class _Build:
 
     def run(
         self,
-        network: NetworkOfCable,
+        network: NetworkName,
         link: Link | None,
         ends: Iterable[tuple[CableEnd, CableEnd]],
     ) -> None:
@@ -360,7 +360,7 @@ def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
 
 def _add_compute(build: _Build, fabric: Fabric, devices: _Devices) -> None:
     design, counts = fabric.design, build.counts
-    amount = round(total(fabric.amount, counts))
+    amount = round(sum_terms(fabric.amount, counts))
     size = smallest_size(fabric.sizes, amount)
     switch = build.items[fabric.switch].switch
     if design is None or size is None or switch is None:
@@ -431,7 +431,7 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
     So the ports of a device are on different leaves as far as leaves go.
     """
     switch = build.items[fabric.switch].switch
-    size = smallest_size(fabric.sizes, round(total(fabric.amount, build.counts)))
+    size = smallest_size(fabric.sizes, round(sum_terms(fabric.amount, build.counts)))
     if size is None:
         return
     assert switch is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.case import Case, System
 from planner.case.fabrics import WORDS
-from planner.case.items import total
+from planner.case.items import sum_terms
 from planner.inputs import NOTHING_ASKED, Inputs
 from planner.limits import BY_NAME, named, of_group, path_of
 from planner.optimizer.bill import bill, given_supplies
@@ -82,7 +82,7 @@ def _with_more_gpus(case: Case, run: Run, system: System) -> Run | None:
     units, used, more = run.units, run.used, system.way(run.ways).step_gpus
     full = sum(each.most_gpus(used[s.id]) for s, each in case.in_use(used, run.ways))
     if run.gpus + more > full:
-        step = _next_systems(case, run, system)
+        step = _next_systems(run, system)
         if step is None:
             return None
         units, used, more = step
@@ -91,7 +91,7 @@ def _with_more_gpus(case: Case, run: Run, system: System) -> Run | None:
 
 
 def _next_systems(
-    case: Case, run: Run, system: System
+    run: Run, system: System
 ) -> tuple[Mapping[str, int], Mapping[str, int], int] | None:
     """Units, systems in use and more GPUs with the fewest additional systems that hold more GPUs.
 
@@ -157,7 +157,7 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
         return None
     in_use = [system for system in case.systems if system.id in run.used]
     system = max(in_use, key=lambda system: run.units[system.id])
-    found = _next_systems(case, run, system)
+    found = _next_systems(run, system)
     if found is None or found[0] is run.units:
         return None
     units, used, more = found
@@ -327,7 +327,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             name = f"family_max_units.{family.id}"
             yield _Entry(name, count, family.max_units.value, family.name)
     for fabric in plan.case.companions.fabrics:
-        amount = round(total(fabric.amount, counts))
+        amount = round(sum_terms(fabric.amount, counts))
         if fabric.largest and amount and smallest_size(fabric.sizes, amount) is fabric.sizes[-1]:
             each = fabric.ports_per_amount / fabric.parts_per_port
             name, most = f"fabric.{fabric.network}", fabric.sizes[-1].capacity

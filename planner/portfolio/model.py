@@ -11,6 +11,7 @@ docs/portfolio.md has the mathematics.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,11 @@ class Run:
     fewest_gpus: float
     most: Point
 
+    @property
+    def name(self) -> str:
+        """Of its variables and rows."""
+        return f"{self.column.name}@{self.period}"
+
     def point(self, values: Mapping[str, float]) -> tuple[float, Point]:
         """The share of the column that runs in a solution, and its operating point."""
         share = value_of(self.runs, values)
@@ -74,13 +80,15 @@ class Program(Purchases):
         self.tangents = 0
         self.runs: list[Run] = []
         self.placed: dict[tuple[Column, int], Expression] = {}
+        self.columns = [column for column in instance.columns if column.site in self.places]
+        self.here: dict[int, Expression] = {}
         self.assignment()
         self.types_in_use()
         self.fabrics_in_use()
-        for column in instance.columns:
+        for column in self.columns:
             if isinstance(column, TrainingColumn):
                 self.runs += [self._run(column, p) for p in instance.window(column.job)]
-        for at, place in enumerate(instance.places):
+        for at, place in self.places.items():
             for period in self.periods:
                 self.systems_in_use(at, place, period)
                 self.shared_storage(at, place, period)
@@ -94,7 +102,9 @@ class Program(Purchases):
         One that may move has a column for each period: sum_p [column changes] <= moves.
         """
         for number, job in enumerate(self.portfolio.jobs):
-            columns = [column for column in self.instance.columns if column.job == number]
+            columns = [column for column in self.columns if column.job == number]
+            if self.part:
+                self.here[number] = self.whole(f"here.{number}", 1.0 if columns else 0.0)
             window = self.instance.window(number)
             for column in columns:
                 stays = None if job.moves else self.whole(f"y.{column.name}", 1)
@@ -107,7 +117,12 @@ class Program(Purchases):
         job, moves, before = self.portfolio.jobs[number], [], None
         for period in window:
             chosen = lpSum(self.placed[column, period] for column in columns)
-            self.row(f"placed.{number}@{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            self.row(
+                f"placed.{number}@{period}",
+                chosen <= 1.0
+                if job.optional and not self.part
+                else chosen - self.here.get(number, 1.0) == 0.0,
+            )
             if before is not None:
                 moved = self.number(f"moved.{number}@{period}", 1.0)
                 moves.append(moved)
@@ -119,12 +134,18 @@ class Program(Purchases):
         if moves:
             self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
 
+    def sets_of_jobs(self) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of jobs that can run at the sites of the program."""
+        here = [number for number, runs in self.here.items() if runs.upBound]
+        for count in range(len(here) + 1):
+            yield from itertools.combinations(here, count)
+
     def types_in_use(self) -> None:
         """No GPU system is bought at a site where no job ever runs on its type.
 
         It would be idle; without it the program of an assignment has no fabric of that type.
         """
-        for at, place in enumerate(self.instance.places):
+        for at, place in self.places.items():
             for system in place.case.systems:
                 sku = system.id
                 new = [self.new[at, sku, p] for p in self.periods if (at, sku, p) in self.new]
@@ -153,9 +174,8 @@ class Program(Purchases):
             self.row(f"fabric.{at}.{name}.{job}@{period}", some - lpSum(placed) >= 0.0)
 
     def _run(self, column: TrainingColumn, period: int) -> Run:
-        work, way, case = column.work, column.way, column.case
-        place, job = self.instance.places[column.site], case.job
-        runs = self.placed[column, period]
+        work, way, job = column.work, column.way, column.case.job
+        place, runs = self.instance.places[column.site], self.placed[column, period]
         name, top = f"{column.name}@{period}", float(place.tops[column.system.id])
         step, (low, high) = float(way.step_gpus), work.gpus_range
         low = step * math.ceil(max(low, self._floor_gpus(column)) / step - ROUNDING)
@@ -174,22 +194,30 @@ class Program(Purchases):
         self.row(f"most_gpus.{name}", gpus - most * runs <= 0.0)
         highs = _most_delivered(place)
         write, read = (self.number(f"{k}.{name}", h) for k, h in zip("br", highs, strict=True))
+        volume, interval = work.volume_demand_tb_per_day, work.job.interval
+        most_volume, endured = volume * interval.high_s / max(interval.low_s, 1.0), None
+        if any(item.endurance_tb_per_day is not None for item in place.case.storage):
+            endured = self.number(f"e.{name}", most_volume)
+        useful = self.number(f"u.{name}", max(0.0, work.pflops_per_gpu(1.0) * most * 1.01))
+        ends = max(1.0, low), max(1.0, low, most)
+        least = min(map(work.write_demand_gb_per_s, ends))
+        volumes = math.inf if endured is None else max(most_volume, 1e-9)
+        point = Point(most, max(highs[0], least), highs[1], max(highs[0], least), volumes)
+        run = Run(
+            column, period, runs, systems, gpus, write, read, endured, useful, least, low, point
+        )
         self.row(f"b.{name}", write - highs[0] * runs <= 0.0)
         self.row(f"r.{name}", read - highs[1] * runs <= 0.0)
-        least = self._demand(work.write_demand_gb_per_s, gpus, write, (low, most), runs, name)
+        self._write_demand(run, *ends)
         if job.max_restore_s is not None:
             once, each = work.fan_out
             per_gb = job.checkpoint_gb / job.max_restore_s
             self.row(f"restore.{name}", read - once * per_gb * runs - each * per_gb * gpus >= 0.0)
-        self._clients(column, systems, write, read, highs, name)
-        endured = self._endurance(column, runs, name)
-        useful = self.number(f"u.{name}", max(0.0, work.pflops_per_gpu(1.0) * most * 1.01))
-        point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
+        self._clients(run)
         if endured is not None:
-            point = point._replace(endured=max(endured.upBound, 1e-9))
-        return Run(
-            column, period, runs, systems, gpus, write, read, endured, useful, least, low, point
-        )
+            self.row(f"e.{name}", endured - most_volume * runs <= 0.0)
+            self.row(f"least.volume.{name}", endured - volume * runs >= 0.0)
+        return run
 
     def _floor_gpus(self, column: TrainingColumn) -> float:
         """The fewest GPUs that reach the job's floor on useful work without any loss."""
@@ -199,21 +227,12 @@ class Program(Purchases):
         known = rate > 0.0 and self.moved is None and not self.elastic
         return (asked.min_useful_pflops or 0.0) / rate if known else 0.0
 
-    def _demand(
-        self,
-        demand: Any,
-        gpus: Expression,
-        share: Expression,
-        ends: tuple[float, float],
-        runs: Expression,
-        name: str,
-    ) -> float:
+    def _write_demand(self, run: Run, low: float, high: float) -> None:
         """Add share >= demand(N), convex in N, by tangents that hold where the column runs."""
-        low, high = max(1.0, ends[0]), max(1.0, *ends)
-        least = min(demand(low), demand(high))
+        demand, least, name = run.column.work.write_demand_gb_per_s, run.least, run.name
         if high <= low or abs(demand(low) - demand(high)) <= ROUNDING * abs(least):
-            self.row(f"least.{name}", share - min(least, 1e12) * runs >= 0.0)
-            return float(least)
+            self.row(f"least.{name}", run.write - min(least, 1e12) * run.runs >= 0.0)
+            return
         for number in range(PIECES + 1):
             at = low + (high - low) * number / PIECES
             step = 1e-4 * at
@@ -221,52 +240,30 @@ class Program(Purchases):
             if math.isfinite(above) and math.isfinite(below):
                 slope = (above - below) / (2.0 * step)
                 rest = (here - slope * at) * (1.0 - ROUNDING)
-                self.row(f"least.{number}.{name}", share - slope * gpus - rest * runs >= 0.0)
-        return float(least)
+                row = run.write - slope * run.gpus - rest * run.runs >= 0.0
+                self.row(f"least.{number}.{name}", row)
 
-    def _clients(
-        self,
-        column: TrainingColumn,
-        systems: Expression,
-        write: Expression,
-        read: Expression,
-        highs: tuple[float, float],
-        name: str,
-    ) -> None:
+    def _clients(self, run: Run) -> None:
         """Shares are at most the client bandwidth of the systems in use."""
-        place, way, case = self.instance.places[column.site], column.way, column.case
-        job, system = case.job, column.system
+        column, system, way = run.column, run.column.system, run.column.way
         replica = float(math.ceil((way.replica_gpus or 0) / way.usable_gpus))
-        sides = (
-            ("write", write, system.client_write_gb_per_s, job.one_replica_writes, highs[0]),
-            ("read", read, system.client_read_gb_per_s, False, highs[1]),
-        )
-        for side, share, each, alone, high in sides:
+        writers = replica if column.case.job.one_replica_writes else run.systems
+        for side, share, each, systems in (
+            ("write", run.write, system.client_write_gb_per_s, writers),
+            ("read", run.read, system.client_read_gb_per_s, run.systems),
+        ):
             if not math.isfinite(each):
                 continue
-            factors = {f.id: getattr(f, f"{side}_factor") for f in place.case.families}
-            moved = min(each, high) * (replica if alone else systems)
-            self.row(f"client_{side}.{name}", share - max(factors.values()) * moved <= 0.0)
-            for family in place.case.families:
-                factor = factors[family.id]
-                if factor == max(factors.values()):
-                    continue
-                free = high - high * self.family[column.site, family.id]
-                row = share - factor * moved - free <= 0.0
-                self.row(f"client_{side}.{family.id}.{name}", row)
-
-    def _endurance(self, column: TrainingColumn, runs: Expression, name: str) -> Expression | None:
-        """A share of the write endurance, at least the writes of the longest interval."""
-        work, place = column.work, self.instance.places[column.site]
-        rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
-        if not rated:
-            return None
-        least, rule = work.volume_demand_tb_per_day, work.job.interval
-        most = least * rule.high_s / max(rule.low_s, 1.0)
-        share = self.number(f"e.{name}", most)
-        self.row(f"e.{name}", share - most * runs <= 0.0)
-        self.row(f"least.volume.{name}", share - least * runs >= 0.0)
-        return share
+            families = self.instance.places[column.site].case.families
+            factors = {family.id: getattr(family, f"{side}_factor") for family in families}
+            most, high = max(factors.values()), share.upBound
+            moved = min(each, high) * systems
+            self.row(f"client_{side}.{run.name}", share - most * moved <= 0.0)
+            for family, factor in factors.items():
+                if factor != most:
+                    free = high - high * self.family[column.site, family]
+                    row = share - factor * moved - free <= 0.0
+                    self.row(f"client_{side}.{family}.{run.name}", row)
 
     # What a site has in a period
 
@@ -367,16 +364,12 @@ class Program(Purchases):
     def delivered(self, at: int, period: int) -> tuple[Expression, Expression]:
         """The delivered write and read bandwidth of a site in a period, GB/s."""
         case = self.instance.places[at].case
-        units = {item.id: self.units[at, item.id, period] for item in case.storage}
-        write = lpSum(
-            case.delivered_write_share * i.nameplate_write_gb_per_s * units[i.id]
-            for i in case.storage
+        units = [(item, self.units[at, item.id, period]) for item in case.storage]
+        write, read = case.delivered_write_share, case.delivered_read_share
+        return (
+            lpSum(write * item.nameplate_write_gb_per_s * count for item, count in units),
+            lpSum(read * item.nameplate_read_gb_per_s * count for item, count in units),
         )
-        read = lpSum(
-            case.delivered_read_share * i.nameplate_read_gb_per_s * units[i.id]
-            for i in case.storage
-        )
-        return write, read
 
     # What jobs ask for
 
@@ -395,8 +388,8 @@ class Program(Purchases):
         for number, job in self.training():
             for period in self.instance.window(number):
                 if job.min_useful_pflops is not None:
-                    work = self.work_of(number, period)
                     floor = job.min_useful_pflops
+                    work = self.work_of(number, period) + floor * (1.0 - self.here.get(number, 1.0))
                     self.hold(
                         Limit(f"work_of_{job.name}", period, None, "PFLOP/s", work, floor, True)
                     )
@@ -406,6 +399,7 @@ class Program(Purchases):
                 each = (tokens_per_pflops(self.instance, number) or 0.0) / 1e12
                 done = lpSum(each * self.work_of(number, period) for period in periods)
                 asked = job.tokens.count / 1e12
+                done = done + asked * (1.0 - self.here.get(number, 1.0))
                 self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
         least = self.portfolio.objective.minimize is not None
         if least and not self.elastic and self.moved is None:
@@ -459,7 +453,7 @@ class Program(Purchases):
         if name == "power":
             parts = [
                 self.sum_of(at, period, "facility_power_kw") * (1.0 / len(self.periods))
-                for at in range(len(self.instance.places))
+                for at in self.places
                 for period in self.periods
             ]
             return lpSum(parts), "min"

@@ -103,6 +103,7 @@ def read_plan(path: Path) -> PortfolioPlan:
 def assemble(instance: Instance, program: Program, answer: Answer, solver: str) -> PortfolioPlan:
     """The plan of an answer; one without values states the reason."""
     objective, messages = instance.portfolio.objective, {"infeasible": "no plan meets every limit"}
+    size = program.problem
     head = {
         "problem": instance.portfolio.name,
         "problem_file": instance.document.file,
@@ -110,7 +111,7 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
         "status": answer.status,
         "objective": objective.name,
         "solver": f"{'HiGHS' if solver == 'highs' else 'CBC'}, {answer.rounds} programs, "
-        f"{answer.columns:,} columns, {answer.rows:,} rows",
+        f"{size.numVariables():,} columns, {size.numConstraints():,} rows",
         "tolerance": objective.tolerance,
         "scenario": instance.scenario,
         "settings": instance.settings,

@@ -12,7 +12,7 @@ Money is in MUSD.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from pulp import LpMaximize, LpProblem, lpSum
@@ -66,9 +66,14 @@ class Purchases(Rows):
         *,
         elastic: bool = False,
         moved: Callable[[Limit], float] | None = None,
+        sites: Collection[int] | None = None,
     ) -> None:
         super().__init__(LpProblem("portfolio", LpMaximize))
         self.instance, self.elastic, self.moved = instance, elastic, moved
+        self.part = sites is not None
+        self.places = {
+            at: place for at, place in enumerate(instance.places) if sites is None or at in sites
+        }
         self.portfolio, self.periods = instance.portfolio, instance.periods
         self.limits: list[Limit] = []
         self.missed: dict[str, Expression] = {}
@@ -80,7 +85,7 @@ class Purchases(Rows):
         self.bought: dict[tuple[int, str, int], Expression] = {}
         self.counts: dict[tuple[int, int], Counts] = {}
         self.family: dict[tuple[int, str], Expression] = {}
-        for at, place in enumerate(instance.places):
+        for at, place in self.places.items():
             self.in_place(at, place)
             self.storage_families(at, place)
             for item_id in place.items:
@@ -253,19 +258,19 @@ class Purchases(Rows):
         for period in self.periods:
             energy = lpSum(
                 self.sum_of(at, period, "energy_usd_per_year") * (instance.years / MILLION)
-                for at in range(len(instance.places))
+                for at in self.places
             )
             now = self.capex[period] + energy - resale[period]
             running.append(instance.discount(period * instance.years) * now)
         self.tco = lpSum(running) + lpSum(later)
         given = budget.capex.per_period_usd
-        for period in self.periods if given else ():
+        for period in self.periods if given and not self.part else ():
             most = given[min(period, len(given) - 1)] / MILLION
             self.hold(Limit("capex", period, None, "MUSD", self.capex[period], most))
-        if budget.capex.total_usd is not None:
+        if budget.capex.total_usd is not None and not self.part:
             most = budget.capex.total_usd / MILLION
             self.hold(Limit("capex", None, None, "MUSD", self.total_capex, most))
-        if budget.tco_usd is not None:
+        if budget.tco_usd is not None and not self.part:
             self.hold(Limit("tco", None, None, "MUSD", self.tco, budget.tco_usd / MILLION))
 
     def _resale(self) -> dict[int, Expression]:

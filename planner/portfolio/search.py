@@ -1,29 +1,40 @@
 """The search for the best plan of a portfolio: rounds of its integer program, and a bound.
 
 Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
-adding tangents until useful work is not overstated. Large problems begin with a bound by averaged
-periods. Priority classes are solved in order; last, the cheapest plan within the tolerance.
+adding tangents until useful work is not overstated. Large problems begin with bounds by averaged
+periods, site by site where nothing but who runs where binds sites together. Priority classes are
+solved in order; last, the cheapest plan within the tolerance.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
-from pulp import LpInteger, lpSum
+from pulp import LpInteger, LpMinimize, LpProblem, lpSum
 
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
+from planner.portfolio.averaged import Averaged, block_starts, kind_of
 from planner.portfolio.inputs import Instance
 from planner.portfolio.model import Program, Run
-from planner.portfolio.periods import Averaged, block_starts, kind_of
 
+Key = tuple[int, tuple[int, ...]]
+"""A site, and jobs that run there."""
+MOST_SETS = 500
+"""Sets of jobs that have a bound at their site, at most."""
+UNKNOWN = -1e9  # where no bound was found
+LOOSE = 0.98
+"""A limit of all sites together is taken for loose where so large a share is used at most."""
+FEW_BLOCKS = 0.5
+"""Periods are averaged where so large a share of them are starts of blocks, at most."""
 GAP = 1e-6
 """Gap to which a small problem is solved."""
 LARGE = 400
@@ -33,8 +44,7 @@ LARGE_GAP = 0.005
 FINE = 1e-4
 """Gap of what decides between equally good plans."""
 OVERSTATED = 1e-9
-NOISE = 5e-7
-"""So much overstated, where tangents change nothing more, is the solver's tolerance."""
+NOISE = 5e-7  # where tangents change nothing more, the solver's tolerance
 STALLED = 1e-4
 """A bound that rises by less than this share needs no more tangents before whole numbers."""
 MET = 1e-7
@@ -47,16 +57,8 @@ MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 busy machine decides alike."""
 BUSY = 30.0
 """So many times the time of the processor a solve may take by the clock, on a busy machine."""
-MARGIN = 0.002
-"""By so much, as a share, the floors are passed while a plan is looked for."""
-FEW_BLOCKS = 0.5
-"""Periods are averaged where so large a share of them are starts of blocks, at most."""
-FOR_A_ROUND = 0.8
-"""Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_AVERAGES = 0.7
-"""Share of the time left for the bound by averaged periods."""
-FOR_COUNTS, FOR_MENDING = 0.4, 0.1
-"""Shares of the time left for the counts of who runs where, and to mend a plan."""
+FOR_A_ROUND, FOR_AVERAGES = 0.8, 0.7
+"""Shares of the time left for a program of single periods, and for one of averaged periods."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
 PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 """First tangents of each job and period, as shares of the most GPUs and bandwidth."""
@@ -71,8 +73,6 @@ class Answer:
     worth: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
     rounds: int = 0
-    columns: int = 0
-    rows: int = 0
 
 
 @dataclass
@@ -139,14 +139,12 @@ class Search:
             cheapest: whether to look for that.
         """
         program, answer = self.program, Answer("optimal")
-        started, whole = self.clock(), self.deadline
-        objective = program.portfolio.objective
+        started, whole, objective = self.clock(), self.deadline, program.portfolio.objective
         cheapest = cheapest and objective.maximize is not None and objective.tolerance > 0
         if cheapest and math.isfinite(whole):
             self.deadline = started + FOR_WORK * (whole - started)
         classes: list[int | None] = [*program.classes()] if objective.maximize else [None]
-        start: dict[str, float] = {}
-        goals: list[Expression] = []
+        start, goals = dict[str, float](), list[Expression]()
         for number, priority in enumerate(classes or [None]):
             goal, sense = program.goal(priority)
             goals.append(goal)
@@ -172,8 +170,6 @@ class Search:
         if answer.values:
             answer.values = self._late_orders(answer.values)
         answer.rounds = self.rounds
-        size = program.problem
-        answer.columns, answer.rows = size.numVariables(), size.numConstraints()
         return answer
 
     def _hold(self, goal: Expression, worth: float, number: int) -> None:
@@ -191,10 +187,8 @@ class Search:
         if start:
             self._take(found, goal, dict(start), least=least)
         self.program.set_objective(goal, maximise=False)
-        starts = block_starts(self.program)
-        few = len(starts) <= FEW_BLOCKS * len(self.program.periods)
-        if self.large and not start and few:
-            self._average(found, goal, starts, least=least)
+        if self.large and not start:
+            self._by_sites(found, goal, least=least)
         if found.infeasible or found.gap <= self.gap:
             return found
         bound = self._relaxed(3 if found.values else RELAXED)
@@ -202,74 +196,81 @@ class Search:
             found.infeasible = not found.values
             return found
         found.bound = max(found.bound, bound)
-        for _ in range(ROUNDS):
-            if found.gap <= self.gap or found.infeasible or self._late():
-                break
-            if not self._round(found, goal, least=least):
-                break
+        self._rounds(found, goal, least=least)
         return found
 
-    def _average(
-        self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
-    ) -> None:
-        """Find a bound by averaged periods, and a plan of who runs where in its solution."""
-        program = self.program
-        money = least or program.portfolio.budget.tco_usd is not None
-        before = -math.inf
+    def _by_sites(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Find a bound and a plan site by site.
+
+        Each site has a bound for each set of jobs: by fractions, then by averaged periods. The
+        assignment of jobs to sites with the least sum of bounds is solved and left out, until none
+        is left that may be better than the best plan by more than the gap.
+        """
+        sites = Sites(self, goal, least=least)
+        while sites.bounds and not self.late():
+            bound, keys = sites.assignment()
+            worst = found.worth * (1.0 - math.copysign(self.gap, found.worth))
+            least_of_all = min([bound, *sites.done.values()])
+            if math.isfinite(least_of_all):
+                found.bound = max(found.bound, least_of_all)
+            if not keys or bound >= worst:
+                break
+            unsolved = [key for key in keys if key not in sites.solutions]
+            if unsolved:
+                sites.solve(min(unsolved, key=lambda key: len(key[1])), worst - bound)
+            elif values := sites.plan(keys):
+                self._take(found, goal, values, least=least)
+
+    def part(self, at: int, goal: Expression) -> tuple[Search, Expression]:
+        """The search for plans of a site alone, and its share of a goal."""
+        program = Program(self.program.instance, moved=self.program.moved, sites=(at,))
+        part = Search(program, self.solver, self.gap, math.inf, self.cancelled)
+        part.clock, part.deadline, part.large = self.clock, self.deadline, False
+        known = {v.name: v for v in program.problem.variables()}
+        own = lpSum(c * known[v.name] for v, c in goal.items() if v.name in known)
+        program.set_objective(own, maximise=False)
+        return part, own
+
+    @contextmanager
+    def placed(self, jobs: Sequence[int]) -> Iterator[None]:
+        """Meanwhile some jobs alone run at the sites of the program."""
+        here = self.program.here.items()
+        with self._fixed({runs: float(number in jobs) for number, runs in here}):
+            yield
+
+    def averaged(
+        self, jobs: Sequence[int], cutoff: float, *, money: bool
+    ) -> tuple[Solved, dict[str, float]]:
+        """Solve the program of averaged periods, with tangents where its fractions need them."""
+        starts, before = block_starts(self.program, jobs), -math.inf
         for _ in range(RELAXED):
-            averaged = Averaged(program, starts, money=money)
-            solved = self._ask(averaged.problem, relaxed=True)
+            averaged = Averaged(self.program, starts, money=money)
+            solved = self.ask(averaged.problem, relaxed=True)
             worst = self._tighten(averaged.values(solved.values)) if solved.values else 0.0
             now = solved.objective or 0.0
             if worst < 1e-3 or now - before <= STALLED * abs(now):
                 break
             before = now
         gap = self.gap * (0.2 if money else 0.5)
-        solved = self._ask(averaged.problem, gap=gap, share=FOR_AVERAGES)
-        if solved.bound is not None:
-            found.bound = solved.bound
-        if solved.values:
-            self._count(found, goal, averaged.values(solved.values), least=least)
+        solved = self.ask(averaged.problem, gap=gap, share=FOR_AVERAGES, cutoff=cutoff)
+        return solved, averaged.values(solved.values) if solved.values else {}
 
-    def _count(
-        self, found: Found, goal: Expression, values: Mapping[str, float], *, least: bool
-    ) -> None:
-        """Find a plan of who runs where in a solution: of items that it buys, then of all."""
-        chosen, start = {v: values[v.name] for v in self.skeleton}, dict[str, float]()
-        for idle in (self._idle(values), {}) if least else ({},):
-            with self._fixed(chosen | idle):
+    def counted(
+        self, goal: Expression, values: Mapping[str, float], bound: float, *, least: bool
+    ) -> Found:
+        """The best plan of who runs where in a solution."""
+        found = Found(bound=bound)
+        if values:
+            with self._fixed({v: values[v.name] for v in self.skeleton}):
                 self._relaxed(RELAXED)
-                solved = self._solve_with_margin(least=least, share=FOR_COUNTS, start=start)
-                self._take(found, goal, solved.values, least=least)
-            start = solved.values
-            if found.gap <= self.gap:
-                break
-
-    def _idle(self, values: Mapping[str, float]) -> dict[Any, float]:
-        """No purchases of items of which a solution buys none at a site."""
-        bought: dict[tuple[int, str], float] = {}
-        for (at, sku, _), new in self.program.new.items():
-            bought[at, sku] = bought.get((at, sku), 0.0) + value_of(new, values)
-        items = self.program.new.items()
-        return {new: 0.0 for (at, sku, _), new in items if bought[at, sku] < 0.5}
-
-    def _solve_with_margin(
-        self, *, least: bool, share: float, start: Mapping[str, float] | None = None
-    ) -> Solved:
-        """Solve the program with floors passed by a margin where money is least."""
-        margin = MARGIN if least else 0.0
-        self._fix_slack(margin, margin)
-        solved = self._ask(gap=self.gap * 0.6, share=share, start=start or None)
-        self._fix_slack(0.0, 0.0)
-        if solved.values:
-            self._tighten(solved.values)
-        return solved
+                self._rounds(found, goal, least=least)
+        return found
 
     def _relaxed(self, rounds: int) -> float | None:
         """Add tangents to the program without whole numbers; its final value, None without any."""
         bound: float | None = -math.inf
         for _ in range(rounds):
-            solved = self._ask(relaxed=True)
+            solved = self.ask(relaxed=True)
             if solved.status == "infeasible":
                 return None
             if solved.status == "optimal" and solved.objective is not None:
@@ -278,40 +279,29 @@ class Search:
                 break
         return bound
 
-    def _round(self, found: Found, goal: Expression, *, least: bool) -> bool:
-        """Solve the program; return whether to go on."""
-        self.rounds += 1
+    def _rounds(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Solve the program, with tangents at each solution, until the gap is reached."""
         gap = self.gap * (0.6 if self.large else 0.25)
-        share = FOR_A_ROUND if self.large else 1.0
-        solved = self._ask(gap=gap, share=share, start=found.values or None)
-        if solved.status == "infeasible":
-            found.infeasible = not found.values
-        elif solved.bound is not None:
-            found.bound = max(found.bound, solved.bound)
-        if not solved.values:
-            return False
-        self._take(found, goal, solved.values, least=least)
-        self._tighten(solved.values)
-        return True
+        for _ in range(ROUNDS):
+            if found.gap <= self.gap or self.late():
+                break
+            self.rounds += 1
+            solved = self.ask(gap=gap, share=FOR_A_ROUND, start=found.values or None)
+            found.infeasible = solved.status == "infeasible" and not found.values
+            if solved.bound is not None:
+                found.bound = max(found.bound, solved.bound)
+            if not solved.values:
+                break
+            self._take(found, goal, solved.values, least=least)
+            self._tighten(solved.values)
 
     def _take(
         self, found: Found, goal: Expression, values: dict[str, float], *, least: bool
     ) -> None:
-        """Polish a solution; keep it where it is better than the best so far.
-
-        One of a large problem that misses a floor by what tangents overstated is mended: who runs
-        where stays, counts are solved again.
-        """
+        """Polish a solution; keep it where it is better than the best so far."""
         polished = self._polish(goal, values, least=least) if values else None
-        if polished is None and values and self.large:
-            with self._fixed({v: values[v.name] for v in self.skeleton}):
-                solved = self._solve_with_margin(least=least, share=FOR_MENDING)
-            if solved.values:
-                polished = self._polish(goal, solved.values, least=least)
-        if polished is None:
-            return
-        worth = value_of(goal, polished)
-        if worth < found.worth:
+        worth = math.inf if polished is None else value_of(goal, polished)
+        if polished is not None and worth < found.worth:
             found.worth, found.values = worth, polished
 
     def _polish(
@@ -330,7 +320,7 @@ class Search:
             self.program.set_objective(aim, maximise=False)
             before = math.inf
             for _ in range(POLISHED):
-                solved = self._ask(relaxed=True)
+                solved = self.ask(relaxed=True)
                 if not solved.values or solved.objective is None:
                     best = None
                     break
@@ -378,7 +368,7 @@ class Search:
         of_jobs = ("v", "replicas", "hot")
         stays = [v for v in self.whole if kind_of(v) not in of_jobs]
         with self._fixed({v: values[v.name] for v in (stays if self.large else self.skeleton)}):
-            solved = self._ask(gap=FINE, share=0.4, start=values)
+            solved = self.ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
         if found is None and solved.values:
             found = self._polish(goal, values, least=False)
@@ -396,12 +386,12 @@ class Search:
         program.set_objective(early, maximise=False)
         known = set(orders)
         with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
-            solved = self._ask(gap=FINE, start=values)
+            solved = self.ask(gap=FINE, start=values)
         return values | {v.name: solved.values[v.name] for v in orders if v.name in solved.values}
 
     # The solver
 
-    def _ask(
+    def ask(
         self,
         problem: Any = None,
         *,
@@ -409,6 +399,7 @@ class Search:
         gap: float = 1e-9,
         share: float = 1.0,
         start: Mapping[str, float] | None = None,
+        cutoff: float = math.inf,
     ) -> Solved:
         """Solve the program for its last objective, within a share of the time left."""
         ends = self._until(share)
@@ -419,6 +410,7 @@ class Search:
             time_limit_s=self._limit_s(ends),
             relaxed=relaxed,
             start=start,
+            cutoff=cutoff,
             stop=lambda: self.cancelled() or self.clock() >= ends,
         )
 
@@ -432,7 +424,8 @@ class Search:
         factor = 1.0 if self.clock is time.monotonic else BUSY
         return factor * max(ends - self.clock(), 0.01) if math.isfinite(ends) else None
 
-    def _late(self) -> bool:
+    def late(self) -> bool:
+        """Whether the time is over."""
         return self.cancelled() or self.clock() >= self.deadline
 
     def _fix_slack(self, low: float, high: float) -> None:
@@ -481,6 +474,107 @@ class Search:
                 self._cut(run, at)
                 worst = max(worst, over)
         return worst
+
+
+class Sites:
+    """Bounds of each part of a portfolio, a site, with each set of jobs; plans of assignments.
+
+    Sites that more than who runs where binds together are one part. No sum of bounds over an
+    assignment passes a plan of it.
+    """
+
+    def __init__(self, search: Search, goal: Expression, *, least: bool) -> None:
+        program = search.program
+        self.search, self.least, self.constant = search, least, 0.0
+        self.money = least or program.portfolio.budget.tco_usd is not None
+        everyone = range(len(program.portfolio.jobs))
+        self.parts, self.bounds = [(search, goal)], dict[Key, float]()
+        self.solutions: dict[Key, dict[str, float]] = {}
+        self.plans: dict[Key, Found] = {}
+        self.done: dict[tuple[Key, ...], float] = {}
+        if self._is_separable(self._fractions(0, everyone)):
+            self.constant, self.bounds = goal.constant, {}
+            self.parts = [search.part(at, goal) for at in program.places]
+            for at, (part, _) in enumerate(self.parts):
+                for jobs in part.program.sets_of_jobs():
+                    if not search.late():
+                        self._fractions(at, jobs)
+        elif len(block_starts(program, everyone)) > FEW_BLOCKS * len(program.periods):
+            self.bounds = {}
+
+    def _is_separable(self, values: Mapping[str, float]) -> bool:
+        """Whether nothing but who runs where binds sites together, and sets of jobs are few."""
+        program = self.search.program
+        at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
+        shared = [limit for limit in program.limits if limit.site is None and not limit.floor]
+        return (
+            len(program.places) > 1
+            and bool(values)
+            and sum(2**jobs for jobs in at_sites.values()) <= MOST_SETS
+            and not program.elastic
+            and program.portfolio.objective.name != "fairness"
+            and not any(job.moves for job in program.portfolio.jobs)
+            and all(value_of(each.used, values) < LOOSE * each.most for each in shared)
+        )
+
+    def _fractions(self, at: int, jobs: Sequence[int]) -> dict[str, float]:
+        """Find the bound by fractions of a part with some jobs; return its solution."""
+        part, _ = self.parts[at]
+        with part.placed(jobs):
+            starts = block_starts(part.program, jobs)
+            averaged = Averaged(part.program, starts, money=self.money)
+            solved = part.ask(averaged.problem, relaxed=True)
+        if solved.status != "infeasible":
+            ended = solved.status == "optimal"
+            self.bounds[at, tuple(jobs)] = (solved.objective or 0.0) if ended else UNKNOWN
+        return averaged.values(solved.values) if solved.values else {}
+
+    def assignment(self) -> tuple[float, tuple[Key, ...]]:
+        """The assignment that may be best of those not done, after its bound."""
+        problem = LpProblem("assignment", LpMinimize)
+        chosen = {
+            key: problem.add_variable(f"x{n}", 0, 1, LpInteger) for n, key in enumerate(self.bounds)
+        }
+        problem.setObjective(lpSum(self.bounds[key] * x for key, x in chosen.items()))
+        for at in range(len(self.parts)):
+            problem.addConstraint(lpSum(x for key, x in chosen.items() if key[0] == at) == 1)
+        for number, job in enumerate(self.search.program.portfolio.jobs):
+            runs = lpSum(x for key, x in chosen.items() if number in key[1])
+            optional = job.optional and len(self.parts) > 1
+            problem.addConstraint(runs <= 1 if optional else runs == 1)
+        for keys in self.done:
+            problem.addConstraint(lpSum(chosen[key] for key in keys) <= len(keys) - 1)
+        solved = solvers.solve(problem, gap=1e-9)
+        best, values = math.inf if solved.bound is None else solved.bound, solved.values
+        keys = tuple(key for key, x in chosen.items() if values.get(x.name, 0.0) > 0.5)
+        return best + self.constant, keys
+
+    def solve(self, key: Key, room: float) -> None:
+        """Find the bound of a part with its jobs by averaged periods.
+
+        It need not be known where it is more than ``room`` above that by fractions.
+        """
+        (part, _), cutoff = self.parts[key[0]], self.bounds[key] + room
+        with part.placed(key[1]):
+            solved, self.solutions[key] = part.averaged(key[1], cutoff, money=self.money)
+        bound = cutoff if solved.status == "infeasible" else solved.bound
+        if bound == math.inf:
+            del self.bounds[key]
+        elif bound is not None:
+            self.bounds[key] = max(self.bounds[key], bound)
+
+    def plan(self, keys: tuple[Key, ...]) -> dict[str, float]:
+        """The plan of an assignment, which is done; empty without any."""
+        self.done[keys] = math.fsum(self.bounds[key] for key in keys) + self.constant
+        found = dict[str, float]()
+        for key in keys:
+            if key not in self.plans:
+                part, goal = self.parts[key[0]]
+                self.plans[key] = part.counted(
+                    goal, self.solutions[key], self.bounds[key], least=self.least
+                )
+            found |= self.plans[key].values
+        return found if all(self.plans[key].values for key in keys) else {}
 
 
 def search(

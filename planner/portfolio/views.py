@@ -158,13 +158,13 @@ def _periods(plan: PortfolioPlan) -> Table:
     ]
     if left.keys() - {None}:
         columns.append(figures("left MUSD", (left.get(m.period) for m in money), 2))
-    for name in ("energy", "support", "resale"):
-        paid = [getattr(m, f"{name}_usd") / 1e6 for m in money]
-        columns += [figures(f"{name} MUSD", paid, 2)] if any(paid) else []
     powers = [use for use in plan.uses if use.name == "facility_power"]
     for site in dict.fromkeys(use.site for use in powers):
         texts = (f"{u.used:,.0f}/{u.limit:,.0f}" for u in powers if u.site == site)
         columns.append(words(f"{site} kW", texts))
+    for name in ("energy", "support", "resale"):
+        paid = [getattr(m, f"{name}_usd") / 1e6 for m in money]
+        columns += [figures(f"{name} MUSD", paid, 2, detail=True)] if any(paid) else []
     notes = [f"Left of the total capital budget: {left[None]:,.2f} MUSD."] if None in left else []
     return Table("By period", tuple(columns), notes=tuple(notes))
 

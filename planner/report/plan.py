@@ -77,7 +77,7 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
     if plan.totals is None or not plan.jobs:
         return show(no_plan(plan), full=True, styled=styled)
     text = show(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
-    more = [block for part in PARTS if part in parts for block in _part(part, plan, plan.totals)]
+    more = [block for part in PARTS if part in parts for block in _part(part, plan)]
     return f"{text}\n{show(more, full=True, styled=styled)}" if more else text
 
 
@@ -512,7 +512,7 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
 # Further parts.
 
 
-def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
+def _part(name: str, plan: Plan) -> Iterator[Block]:
     if name == "lines":
         yield bill(plan)
         yield from storage_alternatives(plan)

@@ -193,7 +193,7 @@ class PowerPoints(Model):
     points: Points
 
     @property
-    def asked(self) -> tuple[float, ...] | None:
+    def allowed_caps(self) -> tuple[float, ...] | None:
         """Allowed caps; None: all."""
         if self.points == "open":
             return None
@@ -201,7 +201,7 @@ class PowerPoints(Model):
 
     @model_validator(mode="after")
     def _once_each(self) -> Self:
-        if self.asked is not None and len(set(self.asked)) < len(self.asked):
+        if self.allowed_caps is not None and len(set(self.allowed_caps)) < len(self.allowed_caps):
             raise ValueError("points has a cap twice; give each once")
         return self
 

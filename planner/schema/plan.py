@@ -167,10 +167,13 @@ class RackGroup(PlanModel):
     devices: Customer[tuple[Device, ...]]
 
 
+NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
+
+
 class FabricReport(PlanModel):
     """One fabric; links of all planes, ``endpoints`` in parts of a base port."""
 
-    network: Customer[Literal["compute", "storage", "converged", "in_band", "out_of_band"]]
+    network: Customer[NetworkName]
     switch_sku: Customer[str]
     serves: Customer[tuple[str, ...]]
     planes: Customer[int]
@@ -190,9 +193,6 @@ class FabricReport(PlanModel):
     spine_core_links: Customer[int]
 
 
-NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
-
-
 @dataclass(frozen=True, slots=True)
 class CableEnd:
     """A device, its port and, where there are racks, its rack and lowest unit."""
@@ -208,7 +208,7 @@ class Cable:
     """One link; links with the same ``number`` and ``sku`` share a cable."""
 
     number: int
-    network: NetworkOfCable
+    network: NetworkName
     lower: CableEnd
     upper: CableEnd
     sku: str | None

@@ -181,7 +181,7 @@ def _from_samples(raw: Raw, clock: Numbers, usual: float, read_as: ReadAs) -> Se
     hole = start[after] - ends
     short = hole <= (FILLED_SAMPLES + _STEP) * usual
 
-    def bridged(figures: Numbers) -> Numbers:
+    def bridge_gaps(figures: Numbers) -> Numbers:
         values = figures if read_as == "rate" else figures / width
         between = np.where(short, (values[after - 1] + values[after]) / 2, np.nan)
         return np.insert(values, after, between)
@@ -191,8 +191,8 @@ def _from_samples(raw: Raw, clock: Numbers, usual: float, read_as: ReadAs) -> Se
         start_s=np.insert(start, after, ends),
         width_s=np.insert(width, after, hole),
         clock_s=np.insert(clock, after, clock[after - 1] + width[after - 1]),
-        write=bridged(raw.write),
-        read=None if raw.read is None else bridged(np.nan_to_num(raw.read)),
+        write=bridge_gaps(raw.write),
+        read=None if raw.read is None else bridge_gaps(np.nan_to_num(raw.read)),
         sample_s=usual,
         read_as=read_as,
         dated=raw.dated,

@@ -72,7 +72,7 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
             job = job.model_copy(update={"gpus": gpus})
             inside = 0 < used <= gpus_of(item) and usable_gpus(job, item) == used
             found.require(inside, f"jobs.per_system_gpus: plan says {used!r} of {gpus_of(item)}")
-    shares, caps = {}, (1.0,) if job.power is None else job.power.asked
+    shares, caps = {}, (1.0,) if job.power is None else job.power.allowed_caps
     for way in j.ways:
         item, name = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}"
         point = set_point(item, way.precision, way.gpu_cap, basis.rated_kw(item))

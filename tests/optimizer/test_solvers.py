@@ -70,6 +70,15 @@ def test_a_time_limit_is_no_optimum(solver: SolverName) -> None:
     assert solve(split_market(), solver, time_limit_s=0.0).status == "limit"
 
 
+def test_cutoff_counts_the_constant_of_the_objective() -> None:
+    problem = pulp.LpProblem("cut", pulp.LpMinimize)
+    x = problem.add_variable("x", 0, 9, pulp.LpInteger)
+    problem.setObjective(3 * x - 50.0)
+    problem.addConstraint(2 * x >= 11.0)  # 6, at -32
+    assert solvers.solve(problem, cutoff=-31.9).objective == pytest.approx(-32.0)
+    assert solvers.solve(problem, cutoff=-32.1).status == "infeasible"
+
+
 def test_relaxations_before_do_not_change_the_integer_optimum() -> None:
     """An instance of HiGHS that solved relaxations keeps a basis, and was wrong by 8 %."""
     model = small()

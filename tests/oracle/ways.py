@@ -54,8 +54,8 @@ def _points(item: Item, precision: Precision, basis: Basis) -> Iterator[tuple[fl
     """Yield (share of power, share of throughput) of every set point that is allowed."""
     caps: tuple[float, ...] = (1.0,)
     job = basis.job
-    if job.power is not None and job.power.asked is not None:
-        caps = job.power.asked
+    if job.power is not None and job.power.allowed_caps is not None:
+        caps = job.power.allowed_caps
     elif job.power is not None:
         caps = (1.0, *{row.gpu_cap for row in item.power_points if row.gpu_cap < 1.0})
     for cap in caps:

@@ -24,10 +24,10 @@ from planner.explore.explorer import CancelledError
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
 from planner.portfolio import views
+from planner.portfolio.averaged import Averaged, block_starts
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import load
 from planner.portfolio.model import Program
-from planner.portfolio.periods import Averaged, block_starts
 from planner.portfolio.plan import relaxations, solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
 from planner.portfolio.search import Search, search
@@ -117,10 +117,23 @@ def test_other_solver_agrees(name: str, tmp_path: Path) -> None:
 @pytest.mark.exhaustive(keep=12, most=300)
 @pytest.mark.parametrize("seed", [n for n in range(5000, 5300) if n not in ENUMERATED_LONG])
 def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
+    agrees_with_enumeration(seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [93045, 93057, 93072, 93073])
+def test_sites_one_by_one_lead_to_the_best_plan(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    agrees_with_enumeration(seed, tmp_path)
+
+
+def agrees_with_enumeration(seed: int, folder: Path) -> None:
+    """Check value and bound of the portfolio of a seed."""
     case = enumeration.random_case(seed)
     truth = enumeration.best(case)
     try:
-        plan = solve(load(written(tmp_path, enumeration.problem_files(case))))
+        plan = solve(load(written(folder, enumeration.problem_files(case))), gap=1e-6)
     except InputError as error:
         assert "can run on no" in str(error)
         assert truth is None
@@ -452,7 +465,7 @@ def test_averaged_periods_lead_to_the_best_plan(
         "jobs": [{**ONE, "window": {"from": 3}}, TWO],
     }
     case = instance(tmp_path, problem)
-    assert block_starts(Program(case)) == (0, 2)
+    assert block_starts(Program(case), (0, 1)) == (0, 2)
     large = solve(case, gap=1e-4)
     monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
     small = solve(case, gap=1e-4)
