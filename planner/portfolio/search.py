@@ -45,8 +45,7 @@ FINE = 1e-4
 """Gap of what decides between equally good plans."""
 OVERSTATED = 1e-9
 NOISE = 5e-7  # where tangents change nothing more, the solver's tolerance
-STALLED = 1e-4
-"""A bound that rises by less than this share needs no more tangents before whole numbers."""
+STALLED = 1e-4  # of a bound: it needs no more tangents before whole numbers
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
 FOR_WORK, FOR_THE_END = 0.75, 0.08
@@ -55,8 +54,7 @@ cheapest plan."""
 MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
-BUSY = 30.0
-"""So many times the time of the processor a solve may take by the clock, on a busy machine."""
+BUSY = 30.0  # times the time of the processor that a solve may take by the clock
 FOR_A_ROUND, FOR_AVERAGES = 0.8, 0.7
 """Shares of the time left for a program of single periods, and for one of averaged periods."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -210,15 +208,17 @@ class Search:
         while sites.bounds and not self.late():
             bound, keys = sites.assignment()
             worst = found.worth * (1.0 - math.copysign(self.gap, found.worth))
-            least_of_all = min([bound, *sites.done.values()])
-            if math.isfinite(least_of_all):
-                found.bound = max(found.bound, least_of_all)
+            if bound < math.inf or sites.done:
+                found.bound = max(found.bound, min([bound, *sites.done.values()]))
             if not keys or bound >= worst:
                 break
             unsolved = [key for key in keys if key not in sites.solutions]
-            if unsolved:
+            if unsolved and found.values:
                 sites.solve(min(unsolved, key=lambda key: len(key[1])), worst - bound)
-            elif values := sites.plan(keys):
+                continue
+            for key in unsolved:
+                sites.solve(key, math.inf)
+            if values := sites.plan(keys):
                 self._take(found, goal, values, least=least)
 
     def part(self, at: int, goal: Expression) -> tuple[Search, Expression]:
@@ -525,8 +525,8 @@ class Sites:
             averaged = Averaged(part.program, starts, money=self.money)
             solved = part.ask(averaged.problem, relaxed=True)
         if solved.status != "infeasible":
-            ended = solved.status == "optimal"
-            self.bounds[at, tuple(jobs)] = (solved.objective or 0.0) if ended else UNKNOWN
+            known = solved.objective if solved.status == "optimal" else None
+            self.bounds[at, tuple(jobs)] = UNKNOWN if known is None else known
         return averaged.values(solved.values) if solved.values else {}
 
     def assignment(self) -> tuple[float, tuple[Key, ...]]:
