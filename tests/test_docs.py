@@ -72,6 +72,15 @@ def test_documented_commands_and_options_exist() -> None:
         assert set(used) <= options, f"{page}: {line}"
 
 
+def test_options_named_in_texts_exist() -> None:
+    """A table of the guide named `--stamp` after it was gone."""
+    parameters = [p for command in make_commands.commands().values() for p in command.params]
+    known = {"--help", "--version"}.union(*(p.opts + p.secondary_opts for p in parameters))
+    for page in PAGES:
+        if page.parent.name != "adr" and page.stem not in ("CHANGELOG", "developing", "commands"):
+            assert set(re.findall(r"`(--[a-z-]+)", page.read_text("utf-8"))) <= known, page
+
+
 def test_readme_shows_the_real_screen() -> None:
     real = make_screen.screen()
     assert "the proven best" in real

@@ -78,7 +78,10 @@ class Step(Record):
 
 
 class Combined(Record):
-    """Several changes that help together; ``bound``: proven least weighted sum of them."""
+    """Several changes that help together.
+
+    ``weighted``: sum of their shares, a choice counts as 1; ``bound``: the proven least.
+    """
 
     steps: tuple[Step, ...]
     weighted: float | None
