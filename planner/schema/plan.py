@@ -80,7 +80,7 @@ class Step(Record):
 class Combined(Record):
     """Several changes that help together.
 
-    ``weighted``: sum of their shares, a choice counts as 1; ``bound``: the proven least.
+    ``weighted``: sum of their shares, a choice counts as 1; ``bound``: its proven lower bound.
     """
 
     steps: tuple[Step, ...]
