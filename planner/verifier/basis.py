@@ -337,23 +337,29 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     skus, named = {line.sku for line in plan.lines}, inputs.problem.prices
     books = (named,) if isinstance(named, str) else named or (shipped.DEFAULT_PRICES,)
     _read_back(found, document.data, inputs.problem, "")
-    for data in _files(inputs.problem.catalogs, shipped.catalog_files(), document.folder):
+    for data in _files(inputs.problem.catalogs, shipped.catalog_files(), document.folder, skus):
         items = {item.get("id"): item for item in data.get("items", ())}
         for sku in skus & items.keys():
             _read_back(found, items[sku], inputs.by_id[sku], sku)
     if len(books) == 1:
         prices = {sku: inputs.prices[sku] for sku in skus & inputs.prices.keys()}
         prices = {sku: price for sku, price in prices.items() if not price.parts}
-        for data in _files(books, shipped.price_files(), document.folder):
+        for data in _files(books, shipped.price_files(), document.folder, skus):
             _read_back(found, data.get("prices"), prices, "prices")
     return found.disagreements
 
 
-def _files(names: Any, known: Mapping[str, Path], folder: Path) -> Iterator[Any]:
-    """Yield the raw data of catalogs or price books by name, all known ones without names."""
+def _files(
+    names: Any, known: Mapping[str, Path], folder: Path, skus: Iterable[str]
+) -> Iterator[Any]:
+    """Yield the raw data of catalogs or price books by name that mention one of ``skus``.
+
+    Without names all known ones.
+    """
     for path in (known.get(name, folder / name) for name in (known if names is None else names)):
-        if path.is_file():
-            yield parse(path.read_text("utf-8"), str(path)).data
+        text = path.read_text("utf-8") if path.is_file() else ""
+        if any(sku in text for sku in skus):
+            yield parse(text, str(path)).data
 
 
 def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
