@@ -78,7 +78,7 @@ class Step(Record):
 
 
 class Combined(Record):
-    """Several changes that help together; ``bound``: proven least weighted sum of them."""
+    """Several changes that help together: the sum of their shares of the limits, and its bound."""
 
     steps: tuple[Step, ...]
     weighted: float | None
