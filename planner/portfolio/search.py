@@ -28,26 +28,21 @@ from planner.portfolio.model import Program, Run
 
 Key = tuple[int, tuple[int, ...]]
 """A site, and jobs that run there."""
-MOST_SETS = 500
-"""Sets of jobs that have a bound at their site, at most."""
+MOST_SETS = 500  # of jobs at a site, with a bound of their own
 UNKNOWN = -1e9  # where no bound was found
 LOOSE = 0.98
 """A limit of all sites together is taken for loose where so large a share is used at most."""
 FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
-GAP = 1e-6
-"""Gap to which a small problem is solved."""
+GAP = 1e-6  # to which a small problem is solved
 LARGE = 400
 """From this number of whole numbers on a problem is large: averaged periods come first."""
-LARGE_GAP = 0.005
-"""Gap to which a large problem is solved, unless another is asked for."""
-FINE = 1e-4
-"""Gap of what decides between equally good plans."""
+LARGE_GAP = 0.005  # to which a large problem is solved, unless another is given
+FINE = 1e-4  # gap of what decides between equally good plans
 OVERSTATED = 1e-9
 NOISE = 5e-7  # where tangents change nothing more, the solver's tolerance
 STALLED = 1e-4  # of a bound: it needs no more tangents before whole numbers
-MET = 1e-7
-"""By so much, as a share, a floor may be missed for rounding."""
+MET = 1e-7  # of a floor, missed for rounding
 FOR_WORK, FOR_THE_END = 0.75, 0.08
 """Shares of a time limit for the most work, and for shares and order dates; the rest is for the
 cheapest plan."""
@@ -212,14 +207,15 @@ class Search:
                 found.bound = max(found.bound, min([bound, *sites.done.values()]))
             if not keys or bound >= worst:
                 break
-            unsolved = [key for key in keys if key not in sites.solutions]
-            if unsolved and found.values:
-                sites.solve(min(unsolved, key=lambda key: len(key[1])), worst - bound)
+            value, solved = sites.assignment(solved=True)
+            if solved and value < worst:
+                if values := sites.plan(solved):
+                    self._take(found, goal, values, least=least)
                 continue
-            for key in unsolved:
-                sites.solve(key, math.inf)
-            if values := sites.plan(keys):
-                self._take(found, goal, values, least=least)
+            unsolved = [key for key in keys if key not in sites.solutions]
+            if not unsolved:
+                break
+            sites.solve(min(unsolved, key=lambda key: len(key[1])), worst - bound)
 
     def part(self, at: int, goal: Expression) -> tuple[Search, Expression]:
         """The search for plans of a site alone, and its share of a goal."""
@@ -529,12 +525,16 @@ class Sites:
             self.bounds[at, tuple(jobs)] = UNKNOWN if known is None else known
         return averaged.values(solved.values) if solved.values else {}
 
-    def assignment(self) -> tuple[float, tuple[Key, ...]]:
-        """The assignment that may be best of those not done, after its bound."""
+    def assignment(self, *, solved: bool = False) -> tuple[float, tuple[Key, ...]]:
+        """The assignment that may be best of those not done, after its bound; of solved sites."""
         problem = LpProblem("assignment", LpMinimize)
         chosen = {
-            key: problem.add_variable(f"x{n}", 0, 1, LpInteger) for n, key in enumerate(self.bounds)
+            key: problem.add_variable(f"x{n}", 0, 1, LpInteger)
+            for n, key in enumerate(self.bounds)
+            if not solved or self.solutions.get(key)
         }
+        if not chosen:
+            return math.inf, ()
         problem.setObjective(lpSum(self.bounds[key] * x for key, x in chosen.items()))
         for at in range(len(self.parts)):
             problem.addConstraint(lpSum(x for key, x in chosen.items() if key[0] == at) == 1)
@@ -544,8 +544,8 @@ class Sites:
             problem.addConstraint(runs <= 1 if optional else runs == 1)
         for keys in self.done:
             problem.addConstraint(lpSum(chosen[key] for key in keys) <= len(keys) - 1)
-        solved = solvers.solve(problem, gap=1e-9)
-        best, values = math.inf if solved.bound is None else solved.bound, solved.values
+        found = solvers.solve(problem, gap=1e-9)
+        best, values = math.inf if found.bound is None else found.bound, found.values
         keys = tuple(key for key, x in chosen.items() if values.get(x.name, 0.0) > 0.5)
         return best + self.constant, keys
 

@@ -57,7 +57,7 @@ def test_each_shipped_plan_is_solved_by_pulp(name: str, monkeypatch: pytest.Monk
         return solve(problem, *given, **named)
 
     monkeypatch.setattr(solvers, "solve", noting)
-    plan = solved_plan(shipped.problem_files()[name], rivals=False)
+    plan = solved_plan(shipped.problem_files()[name])
     found, goal = plan.objective.program, plan.objective
     assert asked and all(isinstance(each, pulp.LpProblem) and each.isMIP() for each in asked)
     assert found is not None and goal.best is not None and plan.totals is not None

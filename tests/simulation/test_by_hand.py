@@ -332,6 +332,6 @@ def test_random_plans_keep_what_they_state(seed: int) -> None:
 
 def test_a_right_plan_is_not_refused_for_rounding() -> None:
     """Of 6e-5 h of waiting in a year, a difference of shares near 1, rounding leaves 1e-11 h."""
-    options = api.Options(gap=1e-3, explain=False, rivals=False)
+    options = api.Options(gap=1e-3, explain=False)
     repair = api.solve_with(inputs_of(together(9_800_536)), options).jobs[0].repair
     assert repair is not None and 1e-5 < 8760 * (1.0 - repair.availability) < 1e-4
