@@ -99,6 +99,13 @@ def test_the_bill_is_the_cheapest_that_is_as_good() -> None:
     assert answer.untouched is not None and answer.untouched.gpus == 19 * 8
 
 
+def test_a_plan_within_the_tolerance_of_its_floor_is_proven() -> None:
+    case = replace(searched("space_limited")[0], indifference=0.0)
+    least = math.exp(optimise(case).best or 0.0) * (1.0 + 2e-8)
+    case = replace(case, limits=case.limits.replace_values(min_useful_pflops=least))
+    assert prove(case, optimise(case)).capex_usd is not None
+
+
 # The search against the program: lies are caught.
 
 
