@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from planner.schema.telemetry import JobFound
+from planner.schema.operation import JobFound
 from planner.telemetry import characterize_cluster as cluster
 from planner.telemetry.traces import Raw, ReadOptions
 from tests.telemetry.truth import CLASSES, Trace, TrueJob, counted, made, matched, random_case

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -131,11 +131,11 @@ def command(
     return register
 
 
-def _given(ctx: typer.Context, names: Iterable[str]) -> list[str]:
+def _given(ctx: typer.Context, names: Collection[str]) -> list[str]:
     """Those of the options that are on the command line, as they are spelled there."""
-    options = {each.name: max(each.opts, key=len) for each in ctx.command.params}
-    sources = ((name, ctx.get_parameter_source(name)) for name in names)
-    return [options[name] for name, source in sources if source and source.name == "COMMANDLINE"]
+    known = (each for each in ctx.command.params if each.name in names)
+    sources = ((max(each.opts, key=len), ctx.get_parameter_source(each.name)) for each in known)
+    return [option for option, source in sources if source and source.name == "COMMANDLINE"]
 
 
 def _portfolio(ctx: typer.Context, file: Path, *refused: str) -> bool:

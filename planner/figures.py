@@ -310,6 +310,7 @@ STATED: dict[str, Stated] = {
 ITEM_UNITS = {
     **{row.paths[0]: row.figure.unit for row in STATED.values() if len(row.paths) == 1},
     "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
+    "provides.burst_write": "GB/s", "provides.burst_window": "s",
     "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
     "consumes.racks": "racks", "consumes.typical_power": "kW",
     "provides.cooling": "kW", "provides.feed": "kW",
@@ -319,4 +320,4 @@ ITEM_UNITS = {
     "fail_units": "nodes", "local.write": "GB/s", "local.capacity": "TB",
     "local.host_copy": "GB/s", "reach": "m",
 }  # fmt: skip
-"""The unit of every figure of a catalog item, by its dotted name."""
+"""The unit of every figure of a catalog item but shares, by its dotted name."""

@@ -236,7 +236,7 @@ def frontier(
 
     Args:
         against: the axis.
-        points: most points.
+        points: most points; along storage 5 where fewer are given.
     """
     from planner.analysis.frontier import AGAINST, study
 

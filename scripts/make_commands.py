@@ -79,7 +79,7 @@ def _default(parameter: Any) -> str:
     value = parameter.default
     if shown is False or value is None or value is False or callable(value):
         return ""
-    return f"`{value}`" if isinstance(value, (str, int, float)) and str(value) else ""
+    return f"`{value}`" if isinstance(value, (str, int, float, Path)) and str(value) else ""
 
 
 def _row(command: Any, parameter: Any) -> str:

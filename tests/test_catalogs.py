@@ -16,6 +16,7 @@ import yaml
 
 from planner import shipped
 from planner.commands.check import json_schema
+from planner.figures import ITEM_UNITS
 from planner.files import shorten_path
 from planner.loader.catalogs import (
     Catalogs,
@@ -233,6 +234,14 @@ def test_what_cannot_be_planned_says_why() -> None:
             notes = " ".join(item.notes)
             assert re.search("cannot be planned|leaves|No dense rate", notes), name
     assert {"ddn_ai400x3", "nvidia_gh200", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
+
+
+def test_each_figure_has_its_unit() -> None:
+    """Burst bandwidth stood without a unit on the screen and among a plan's assumptions."""
+    found = [each for item in catalogs().items.values() for each in catalog_figures(item)]
+    names = {name for name, each in found if isinstance(getattr(each, "value", ""), float | int)}
+    names = {name for name in names if not name.startswith("facts.")}
+    assert names - ITEM_UNITS.keys() == {"consumes.liquid_share"}
 
 
 def test_bandwidths_of_storage_hang_together() -> None:

@@ -8,14 +8,11 @@ import runpy
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer.main
 import yaml
 
-from planner.cli import app
 from planner.loader import load_with_findings
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
@@ -73,6 +70,15 @@ def test_documented_commands_and_options_exist() -> None:
         options = {option for p in make_commands.options(known[name]) for option in p.opts}
         used = re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", line)
         assert set(used) <= options, f"{page}: {line}"
+
+
+def test_options_named_in_texts_exist() -> None:
+    """A table of the guide named `--stamp` after it was gone."""
+    parameters = [p for command in make_commands.commands().values() for p in command.params]
+    known = {"--help", "--version"}.union(*(p.opts + p.secondary_opts for p in parameters))
+    for page in PAGES:
+        if page.parent.name != "adr" and page.stem not in ("CHANGELOG", "developing", "commands"):
+            assert set(re.findall(r"`(--[a-z-]+)", page.read_text("utf-8"))) <= known, page
 
 
 def test_readme_shows_the_real_screen() -> None:
@@ -260,17 +266,9 @@ def test_example_prints_a_plan(path: Path, capsys: pytest.CaptureFixture[str]) -
 # `.ci/smoke` tries each command in a process of its own: here that it leaves none out.
 
 
-def commands(group: object, name: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield every command, and whether it prints JSON on demand."""
-    for word, command in getattr(group, "commands", {}).items():
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{word} ")
-        else:
-            yield name + word, any("--json" in option.opts for option in command.params)
-
-
 def test_every_command_is_tried_with_json_where_it_has_it() -> None:
-    for name, has_json in commands(typer.main.get_command(app)):
+    for name, command in make_commands.commands().items():
+        has_json = any("--json" in option.opts for option in command.params)
         tried = [line for line in COMMANDS if line[2:].startswith(f"{name} ")]
         assert tried, name
         assert any("--json" in line for line in tried) == has_json, name

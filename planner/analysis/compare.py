@@ -25,6 +25,7 @@ from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
+from planner.files import nearest_file
 from planner.inputs import Change, Inputs
 from planner.loader import load
 from planner.loader.checks import checked
@@ -133,7 +134,8 @@ def _kind(path: Path | Plan | Inputs) -> _Kind:
     with suppress(OSError, ValueError):  # a name that no file can have
         there = path.exists()
     if not there:
-        raise InputError(Finding("not-found", "there is no such file", str(path)))
+        fix = nearest_file(path) or "check the path"
+        raise InputError(Finding("not-found", "there is no such file", str(path), fix=fix))
     return kind
 
 

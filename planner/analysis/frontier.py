@@ -106,7 +106,7 @@ def study(
     Args:
         options: how exactly to solve, how long at most for each plan, and in which processes.
         against: delivered write bandwidth, capex, or facility power.
-        points: at most.
+        points: at most; along storage 5 where fewer are given.
 
     Raises:
         InputError: the problem cannot be planned.

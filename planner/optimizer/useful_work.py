@@ -199,7 +199,7 @@ class BestUse(Work):
         Args:
             team: the team that runs each.
             systems: GPU systems of its type in the cluster.
-            most: the most GPUs that may be in use; see `of_systems`.
+            most: the most GPUs that may be in use; see `systems_and_gpus`.
             stores: bandwidth and capacity of its storage.
             tco_usd: the TCO at least, where limits on money per useful work ask for it.
         """

@@ -88,7 +88,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
     recognise_items(lines, items, mapping.items)
     leave_out_hidden(lines)
     sums, wrong = check_sums(lines)
-    prices, doubtful = item_prices(lines, rate)
+    prices, doubtful = item_prices(lines, items, rate)
     return Quote(
         vendor=options.vendor,
         file=path.name,

@@ -172,12 +172,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 def item_prices(
-    lines: Sequence[Line], usd_per_unit: float
+    lines: Sequence[Line], items: Mapping[str, Item], usd_per_unit: float
 ) -> tuple[tuple[Quoted, ...], tuple[str, ...]]:
     """The net price of each quoted item, and findings about the prices.
 
-    Several lines of an item give the average by quantity. Support belongs to the item above it.
+    Several lines of an item give the average by quantity. Support belongs to the item above it,
+    unless it names another one.
     """
+    quoted = {line.item for line in lines if line.kind == "item"}
+    names = {id_: _name(item) for id_, item in items.items() if id_ in quoted}
     bought: dict[str, list[Line]] = defaultdict(list)
     support: dict[str, list[Line]] = defaultdict(list)
     last: str | None = None
@@ -187,7 +190,10 @@ def item_prices(
             bought[line.item].append(line)
             last = line.item
         elif line.kind == "support" or (line.kind == "included" and line.term_years is not None):
-            if last is not None:
+            named = find_by_name(f"{line.part} {line.label}", names)
+            if named is not None and not names[named] <= names.get(last or "", frozenset()):
+                support[named].append(line)
+            elif last is not None:
                 support[last].append(line)
         elif line.kind not in ("service", "option", "included"):
             last = None

@@ -78,7 +78,10 @@ class Step(Record):
 
 
 class Combined(Record):
-    """Several changes that help together: the sum of their shares of the limits, and its bound."""
+    """Several changes that help together.
+
+    ``weighted``: sum of their shares, a choice counts as 1; ``bound``: its proven lower bound.
+    """
 
     steps: tuple[Step, ...]
     weighted: float | None
