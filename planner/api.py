@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 FOR_THE_SEARCH = 0.95
 """Largest share of a time limit for the search; bill, check and files come after it."""
-SECOND_S = 10.0
-"""Time for the integer program to find a plan where the search found none, s."""
 AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
 """Time kept for them, s, and its largest share of a time limit."""
+SECOND_S, MOST_SECOND = 10.0, 0.25
+"""Time for the integer program to find a plan where the search found none, s, and its largest share
+of the time left: the explanation comes after it."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,9 @@ def _confirm_none(case: Case, options: Options) -> None:
     """
     from planner.optimizer.proof import prove_again
 
-    left_s = min(SECOND_S, options.deadline - time.monotonic())
+    limit_s = min(SECOND_S, MOST_SECOND * (options.deadline - time.monotonic()))
     with suppress(SolverError):
-        second = prove_again(case, None, solver=options.solver, time_limit_s=left_s)
+        second = prove_again(case, None, solver=options.solver, time_limit_s=limit_s)
         if second.better is not None:
             raise VerificationError(("status: infeasible, yet the integer program has a plan",))
 

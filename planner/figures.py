@@ -1,6 +1,6 @@
 """Every figure of a plan and every objective, once: label, unit, digits.
 
-Screens, sheets, pages, tables and studies read labels and units here; `tests/test_figures.py` walks
+Screens, sheets, pages, tables and studies read labels and units here; `tests/test_limits.py` walks
 them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
 unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
 Labels begin in lower case unless they are a name.

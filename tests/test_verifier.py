@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,7 @@ from planner.case import Case
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.optimizer import Certificate
+from planner.optimizer import Certificate, proof
 from planner.schema.catalog import Figure, PortGroup
 from planner.schema.job import Checkpoint, FixedInterval, Job, Parallelism
 from planner.schema.plan import Plan, RackGroup
@@ -332,10 +333,12 @@ def test_tokens_of_a_year_counted_as_those_of_the_term_are_named(
 
 def test_no_plan_is_refused_where_the_program_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that lost every plan said that there is none, and nothing asked again."""
-    none = Certificate(status="infeasible")
-    monkeypatch.setattr(optimizer, "optimise", lambda *_, **__: none)
+    inputs, asked = everything().inputs, Mock(wraps=proof.prove_again)
+    monkeypatch.setattr(optimizer, "optimise", lambda *_, **__: Certificate(status="infeasible"))
+    monkeypatch.setattr(proof, "prove_again", asked)
     with pytest.raises(VerificationError, match="the integer program has a plan"):
-        solve(everything().inputs)
+        solve(inputs, time_limit_s=20.0)
+    assert asked.call_args.kwargs["time_limit_s"] <= 5.0  # the rest is for the explanation
 
 
 def test_a_preset_that_was_not_published_is_named() -> None:

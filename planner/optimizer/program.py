@@ -31,6 +31,7 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Bandwidth, Counts, Expression, Purchases, Rows, value_of
 from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team, UsefulWork
+from planner.optimizer.work import TOLERANCE
 
 CLEAN = 1e-8
 """A slope that can change work by less than this share is none: its range goes into the constant.
@@ -423,16 +424,18 @@ class Program(Rows):
         """Add useful work in the measures that the problem asks for, and its floors:
 
         N E >= U,  N E >= E_min N,  PFLOP/s >= F,  TCO <= c h N E,  TCO <= c t PFLOP/s
+
+        Floors have the slack of the search, beyond the tolerance of solvers.
         """
-        limits, case = self.case.limits, self.case
+        limits, case, most = self.case.limits, self.case, 1.0 - TOLERANCE
         share, least = limits["min_goodput"], limits["min_useful_gpus"]
         if share is not None:
-            self.row("min_goodput", self.useful_work("gpus") - share * self.gpus >= 0.0)
+            self.row("min_goodput", self.useful_work("gpus") - share * most * self.gpus >= 0.0)
         if least is not None:
-            self.row("min_useful_gpus", self.useful_work("gpus") >= least)
+            self.row("min_useful_gpus", self.useful_work("gpus") >= least * most)
         floor = case.useful_pflops_floor()
         if floor is not None:
-            self.row("min_useful_pflops", self.useful_work("pflops") >= floor)
+            self.row("min_useful_pflops", self.useful_work("pflops") >= floor * most)
         for name, measure, each in self.ratios():
             limit = limits[name]
             if limit is not None:

@@ -488,8 +488,8 @@ def prove_again(
     teams = list(itertools.islice(_teams(case), MOST_TEAMS + 1))
     if len(teams) > MOST_TEAMS:
         return SecondProof(None, None, (f"more than {MOST_TEAMS} sets of types and ways",), 0)
-    left, parts, opened = teams[::-1], 0, list[str]()
-    while left:
+    left, parts, opened = teams[::-1], 0, list[Team]()
+    while left and time.monotonic() < deadline:
         team, parts = left.pop(), parts + 1
         closed, better = _search_part(case, team, floor, solver, deadline)
         if better is not None:
@@ -500,8 +500,10 @@ def prove_again(
             middle = (team.spares + team.spares_counted) // 2
             left += [replace(team, spares_counted=middle), replace(team, spares=middle + 1)]
         else:
-            opened.append(f"{' and '.join(way.id for way in team.ways)} ({team.mode})")
-    return SecondProof(None if opened else floor, None, tuple(dict.fromkeys(opened)), parts)
+            opened.append(team)
+    names = (f"{' and '.join(w.id for w in t.ways)} ({t.mode})" for t in (*opened, *left[::-1]))
+    still = tuple(dict.fromkeys(names))
+    return SecondProof(None if still else floor, None, still, parts)
 
 
 def _search_part(

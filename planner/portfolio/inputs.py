@@ -302,7 +302,7 @@ def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _wrong_settings(portfolio: Portfolio) -> Iterator[Wrong]:
-    """Yield rules of items and of storage that are for one purchase, and periods beyond the last"""
+    """Yield rules of items and storage that are for one purchase, and periods beyond the last."""
     for name, rule in portfolio.items.items():
         for key in sorted(rule.model_fields_set & {"fixed", "min", "installed", "retire"}):
             message = f"items.{name}.{key} is not for several sites or periods"
@@ -468,9 +468,9 @@ def _place(
         InputError: owned units cannot be planned.
     """
     case, rules, market = resolve(inputs), inputs.problem.items, portfolio.rule
-    known, why = {offer.id for offer in case.offers()}, dict(case.not_considered)
+    known, why = {each.id for each in (*case.systems, *case.storage)}, dict(case.not_considered)
     decided = [sku for sku in owned if inputs.item(sku).category in ("gpu_system", "storage")]
-    path, fix = f"sites.{name}.owned", "add the figure in a catalog"
+    path, fix = f"sites.{name}.owned", "let it in, or add the figure in a catalog"
     text = "'{}' is owned but cannot be planned: {}"
     unfit = [(sku, why.get(sku, "not on offer")) for sku in decided if sku not in known]
     _refuse(document, [(path, text.format(*each), fix) for each in unfit])

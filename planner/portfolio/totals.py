@@ -103,7 +103,7 @@ class Totals:
         sale = self.basis[order.site].sale(self.site[order.site].inputs.item(order.item))
         if sale.price is None or sale.net_usd is None:
             return 0.0
-        return sale.price.support_usd_per_year(sale.net_usd) * order.quantity
+        return sale.support_usd_per_year(sale.net_usd) * order.quantity
 
     def _money(self, period: int) -> MoneyOfPeriod:
         plan, rate = self.plan, self.portfolio.term.discount_rate

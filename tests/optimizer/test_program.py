@@ -80,6 +80,8 @@ def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
     known = None if answer.best is None else natural(case.objective, answer.best)
     again = prove_again(case, known, solver="highs")
     assert (again.better, again.open) == (None, ())
+    late = prove_again(case, known, time_limit_s=0.0)
+    assert late.parts == 0 and late.open and late.bound is None
     if known is not None:
         assert again.bound == pytest.approx(known, rel=3e-6)
 
@@ -97,6 +99,13 @@ def test_the_bill_is_the_cheapest_that_is_as_good() -> None:
     assert answer.untouched is not None and answer.untouched.gpus == 19 * 8
 
 
+def test_a_plan_within_the_tolerance_of_its_floor_is_proven() -> None:
+    case = replace(searched("space_limited")[0], indifference=0.0)
+    least = math.exp(optimise(case).best or 0.0) * (1.0 + 2e-8)
+    case = replace(case, limits=case.limits.replace_values(min_useful_pflops=least))
+    assert prove(case, optimise(case)).capex_usd is not None
+
+
 # The search against the program: lies are caught.
 
 
@@ -105,7 +114,6 @@ def test_a_plan_that_does_a_little_less_is_refused() -> None:
     case, answer = searched("hall_10MW")
     best = answer.untouched
     assert best is not None and answer.best is not None
-    less = replace(best, gpus=best.gpus - 8, goodput=best.goodput, used={"nvidia_dgx_b200": 508})
     less = replace(best, goodput=best.goodput * 0.999)
     lie = replace(answer, untouched=less, best=answer.best + math.log(0.999))
     with pytest.raises(VerificationError, match=r"useful work: the integer program says 3,454\."):

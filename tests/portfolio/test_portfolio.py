@@ -231,10 +231,7 @@ def test_units_of_an_earlier_plan_are_not_bought_again(tmp_path: Path) -> None:
 
 
 def test_units_of_a_single_plan_stand_at_the_only_site(tmp_path: Path) -> None:
-    lines = [
-        {"sku": "a", "quantity": 2, "parent": None},
-        {"sku": "x", "quantity": 1, "parent": "a"},
-    ]
+    lines = [{"sku": "a", "quantity": 2}, {"sku": "x", "quantity": 1, "parent": "a"}]
     (tmp_path / "single.plan.json").write_text(json.dumps({"lines": lines}), "utf-8")
     case = instance(tmp_path, {"owned": "single.plan.json"})
     assert case.places[0].owned == {"a": 2}
@@ -365,24 +362,19 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "budgets": ({"budget": {"capex": {"per_period": ["1 MUSD"] * 3}}}, "3 budgets for 1 periods"),
     "calendar": ({"periods": {"start": "9999-12-01"}}, "no calendar goes on"),
     "fabric": ({"sites": {"site": {**SITE, "network": WRONG}}}, "sites.site.network.storage"),
-    "no limit": (
-        {"sites": {"site": {"pue": 1.2}}, "items": {}},
-        "nothing limits the purchase",
-    ),
-    "tokens late": (
-        {"periods": {"count": 2}, "jobs": [ONE, with_tokens(TWO, 1, by=3)]},
-        "tokens by period 3",
-    ),
+    "no limit": ({"sites": {"site": {"pue": 1.2}}, "items": {}}, "nothing limits the purchase"),
+    "tokens late": ({"periods": {"count": 2}, "jobs": [with_tokens(TWO, 1, by=3)]}, "by period 3"),
     "tokens of nothing": ({"jobs": [ONE, {**TWO, "tokens": {"count": "9 T"}}]}, "jobs.1.tokens: "),
     "names": ({"jobs": [ONE, ONE]}, "two jobs are named 'one'"),
     "owned item": ({"sites": {"site": {**SITE, "owned": {"aa": 2}}}}, "no item 'aa'"),
+    "owned and left out": (
+        {"sites": {"site": {**SITE, "owned": {"b": 2}}}, "consider": {"gpu_systems": ["a"]}},
+        "'b' is owned but",
+    ),
     "owned plan": ({"owned": "nothing.json"}, "owned: "),
     "owned is no plan": ({"owned": "deep.json"}, "owned: 'deep.json' is no plan"),
     "owned is too much": ({"owned": "huge.json"}, "owned: 'huge.json' is no plan"),
-    "owned elsewhere": (
-        {"owned": "single.json", "sites": {"x": SITE, "y": SITE}},
-        "owned: the plan 'single.json' is of no site",
-    ),
+    "owned elsewhere": ({"owned": "single.json", "sites": {"x": SITE, "y": SITE}}, "is of no site"),
     "fixed": ({"items": {"a": {"fixed": 3}}}, "items.a.fixed is not for several sites"),
     "rate": ({"jobs": [ONE, {**TWO, "training": {}}]}, "needs a rate"),
     "market": ({"market": {"bb": {"lead": 1}}}, "market.bb: no item 'bb'"),
@@ -403,8 +395,7 @@ def test_bad_input_is_one_line_with_its_cause(name: str, tmp_path: Path) -> None
     contents = files((A, B), (S,), problem) | plans | {"deep.json": "[" * 100_000}
     done = ran(*f"solve {written(tmp_path, contents)} -o {tmp_path}".split())
     assert done.code == 2
-    assert words in done.err
-    assert "problem.yaml:1" in done.err
+    assert words in done.err and "problem.yaml:1" in done.err
     assert done.err.count("\n") == 1
     assert not (tmp_path / "problem.xlsx").exists()
 

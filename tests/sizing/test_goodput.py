@@ -56,12 +56,8 @@ def losses(of: Levels, waiting: float = 0.0) -> dict[str, float]:
 
     local, swaps = None, kept_by_swaps(of.hardware, of.swap, one(of.mtti))
     if of.far < 1.0:
-        local, swaps = (
-            Local(
-                *(of.every, of.far, of.near, of.hardware, of.swap), one(of.local_drain), one(1) > 0
-            ),
-            one(1),
-        )
+        held = of.every, of.far, of.near, of.hardware, of.swap
+        local, swaps = Local(*held, one(of.local_drain), one(1) > 0), one(1)
     stopped = one(of.stall + of.slowdown * of.drain / of.every)
     recovery, restore = one(of.restart + of.restore), one(of.restore)
     times = Times(one(of.stall), stopped, one(of.drain), recovery, restore, one(0), local)
