@@ -28,7 +28,7 @@ FOR_THE_SEARCH = 0.95
 """Largest share of a time limit for the search; bill, check and files come after it."""
 AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
 """Time kept for them, s, and its largest share of a time limit."""
-SECOND_S, MOST_SECOND = 10.0, 0.25
+SECOND_S, MOST_SECOND = 3.0, 0.25
 """Time for the integer program to find a plan where the search found none, s, and its largest share
 of the time left: the explanation comes after it."""
 

@@ -543,10 +543,12 @@ class Sites:
             optional = job.optional and len(self.parts) > 1
             problem.addConstraint(runs <= 1 if optional else runs == 1)
         for keys in self.done:
-            problem.addConstraint(lpSum(chosen[key] for key in keys) <= len(keys) - 1)
+            known = [chosen[key] for key in keys if key in chosen]
+            problem.addConstraint(lpSum(known) <= len(keys) - 1)
         found = solvers.solve(problem, gap=1e-9)
-        best, values = math.inf if found.bound is None else found.bound, found.values
-        keys = tuple(key for key, x in chosen.items() if values.get(x.name, 0.0) > 0.5)
+        unknown = math.inf if found.status == "infeasible" else -math.inf  # all done, or stopped
+        best = unknown if found.bound is None else found.bound
+        keys = tuple(key for key, x in chosen.items() if found.values.get(x.name, 0.0) > 0.5)
         return best + self.constant, keys
 
     def solve(self, key: Key, room: float) -> None:
