@@ -336,7 +336,7 @@ def test_a_mailed_sweep_shows_the_plan_of_each_position(browser, tmp_path):
     found = tmp_path / "gpt3_octet.sweep.html"
     problem = str(PROBLEM.with_name("gpt3_octet.yaml"))
     vary = ("--vary", "site.pue=1.1,1.2,1.3", "--vary", "jobs.0.training.mfu=30%,40%")
-    ended = ran("sweep", problem, *vary, "-o", str(tmp_path), "-q")
+    ended = ran("sweep", problem, *vary, "--html", "-o", str(tmp_path), "-q")
     assert ended.code == 0, ended.err
     assert [*tmp_path.iterdir()] == [found]  # one file, for mail
     ended = ran("sweep", problem, *vary, "-o", str(tmp_path), "-q")
