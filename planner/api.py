@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.case import Case, resolve
-from planner.errors import InputError, SolverError, VerificationError
+from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.schema.plan import DEFAULT_GAP
@@ -28,9 +27,6 @@ FOR_THE_SEARCH = 0.95
 """Largest share of a time limit for the search; bill, check and files come after it."""
 AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
 """Time kept for them, s, and its largest share of a time limit."""
-SECOND_S, MOST_SECOND = 3.0, 0.25
-"""Time for the integer program to find a plan where the search found none, s, and its largest share
-of the time left: the explanation comes after it."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,6 @@ def solve_with(
     if answer.status == "infeasible" and not options.explain:
         message = "no plan meets every limit"
     elif answer.status == "infeasible":
-        _confirm_none(case, options)
         infeasibility = why_infeasible(inputs, options)
         message = infeasibility.summary
     elif answer.status == "unbounded":
@@ -173,21 +168,6 @@ def _proof(case: Case, answer: Certificate, options: Options) -> Proof | None:
         time_limit_s=left_s,
         save_model=options.save_model,
     )
-
-
-def _confirm_none(case: Case, options: Options) -> None:
-    """Refuse the answer that there is no plan where the integer program finds one in time.
-
-    Raises:
-        VerificationError: it does.
-    """
-    from planner.optimizer.proof import prove_again
-
-    limit_s = min(SECOND_S, MOST_SECOND * (options.deadline - time.monotonic()))
-    with suppress(SolverError):
-        second = prove_again(case, None, solver=options.solver, time_limit_s=limit_s)
-        if second.better is not None:
-            raise VerificationError(("status: infeasible, yet the integer program has a plan",))
 
 
 def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:

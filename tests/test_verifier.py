@@ -7,17 +7,14 @@ import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
-from planner import optimizer
 from planner.analysis.verification import assembly_faults
 from planner.case import Case
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.optimizer import Certificate, proof
 from planner.schema.catalog import Figure, PortGroup
 from planner.schema.job import Checkpoint, FixedInterval, Job, Parallelism
 from planner.schema.plan import Plan, RackGroup
@@ -329,16 +326,6 @@ def test_tokens_of_a_year_counted_as_those_of_the_term_are_named(
     monkeypatch.setattr(Case, "million_tokens_per_pflops", lambda case: of_term(case) / years)
     with pytest.raises(VerificationError, match="usd_per_million_tokens: plan says"):
         solve(everything().inputs)
-
-
-def test_no_plan_is_refused_where_the_program_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that lost every plan said that there is none, and nothing asked again."""
-    inputs, asked = everything().inputs, Mock(wraps=proof.prove_again)
-    monkeypatch.setattr(optimizer, "optimise", lambda *_, **__: Certificate(status="infeasible"))
-    monkeypatch.setattr(proof, "prove_again", asked)
-    with pytest.raises(VerificationError, match="the integer program has a plan"):
-        solve(inputs, time_limit_s=20.0)
-    assert asked.call_args.kwargs["time_limit_s"] <= 5.0  # the rest is for the explanation
 
 
 def test_a_preset_that_was_not_published_is_named() -> None:
