@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
@@ -21,30 +22,36 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from planner.case import resolve, with_companions
 from planner.case.figures import max_units, support_span
-from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.items import BillItem, Offer, Storage, System, sum_terms
 from planner.case.job import Way
-from planner.case.model import Case, Companions
+from planner.case.model import Case, Companions, Fabric, Quantity, Size, Steps
 from planner.errors import Finding, InputError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
+from planner.limits import MILLION, SUPPLIES
 from planner.loader import joined, read_document
 from planner.loader.checks import check_problem
 from planner.loader.documents import validated
+from planner.optimizer.bill import bill
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import steps_of
 from planner.portfolio.schema import (
     InferenceJob,
     MarketRule,
+    Order,
     Portfolio,
     PortfolioPlan,
     PortfolioSite,
     TrainingJob,
+    Use,
 )
 from planner.schema import CANONICAL
 from planner.schema.catalog import Category
 from planner.schema.job import Checkpoint, Job
-from planner.schema.problem import Network, Objective, Problem, Quantity, Term
+from planner.schema.problem import Network, Objective, Problem, Term
+from planner.schema.problem import Quantity as Rule
 from planner.sizing.availability import waiting_share
+from planner.sizing.fabric import Tree, smallest_size
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
@@ -53,6 +60,7 @@ SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 NEVER_WAITS = 1e-5
 OfferT = TypeVar("OfferT", System, Storage)
 MOST_PLAN_BYTES = 50_000_000
+SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
 OF_EVERY_JOB = (
     *("name", "catalogs", "prices", "consider", "storage", "network", "software", "extras"),
     *("spares", "currency", "exchange"),
@@ -117,6 +125,38 @@ class Place:
         kw = site.facility_power_from[max(begun)] if begun else site.facility_power_kw
         return site.left_at_meter_kw(kw)
 
+    def trees(self, units: Mapping[str, int]) -> dict[str, Tree]:
+        """The tree of each fabric that units have, by its prefix.
+
+        Raises:
+            ValueError: three tiers are not enough.
+        """
+        counts, found = bill(self.case, units, ()).counts, dict[str, Tree]()
+        for fabric in (each for each in self.case.companions.fabrics if each.sizes):
+            size = smallest_size(fabric.sizes, round(sum_terms(fabric.amount, counts)))
+            if size is not None:
+                found[fabric.prefix] = size.tree
+        return found
+
+    @cached_property
+    def laid(self) -> Mapping[str, Tree]:
+        """The trees before the first period: those of owned units that have their switches."""
+        try:
+            trees = self.trees({sku: self.owned.get(sku, 0) for sku in self.offers})
+        except ValueError:
+            return {}
+        found = dict[str, Tree]()
+        for fabric in (each for each in self.case.companions.fabrics if each.prefix in trees):
+            tree = trees[fabric.prefix]
+            switches = fabric.planes * (tree.leaves + tree.spines + tree.cores)
+            if switches <= self.owned.get(fabric.switch, 0):
+                found[fabric.prefix] = tree
+        return found
+
+
+LimitRow = tuple[str, int | None, str | None, str, float | None]
+"""Name, period, site, unit and amount of a limit, None for no limit."""
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -170,18 +210,47 @@ class Instance:
         rule = self.rule(place, item_id)
         return rule.available_from - 1 + rule.lead
 
+    def support_usd_per_year(self, place: Place, item_id: str, period: int) -> float:
+        """Support of a unit ordered in a period: a share of its price then, or an amount."""
+        price = place.inputs.prices.get(item_id)
+        net_usd = self.price_usd(place, item_id, period)
+        usd = price.support_usd_per_year(net_usd) if price else 0.0
+        return place.inputs.problem.shown_in.rounded_usd(usd)
+
     def support_usd(self, place: Place, item_id: str, arrives: int) -> list[float]:
         """Support and subscription of a unit in each period, USD."""
-        item = place.items[item_id]
         span = support_span(place.inputs.item(item_id), place.inputs)
         end = span[1] if span[1] < self.years * len(self.periods) else math.inf
+        ordered = arrives - self.rule(place, item_id).lead
+        yearly_usd = self.support_usd_per_year(place, item_id, ordered)
+        subscription_usd = place.items[item_id].subscription_usd_per_year * self.years
         found = [0.0] * min(arrives, len(self.periods))
         for period in self.periods[arrives:]:
             age = (period - arrives) * self.years
             paid = max(0.0, min(age + self.years, end) - max(age, span[0]))
-            subscription = item.subscription_usd_per_year * self.years
-            found.append(item.support_usd_per_year * paid + subscription)
+            found.append(yearly_usd * paid + subscription_usd)
         return found
+
+    def order(self, place: Place, item_id: str, arrives: int, quantity: int, used: int) -> Order:
+        """An order of units that arrive in a period and are in use from another one on."""
+        item, ordered = place.inputs.item(item_id), arrives - self.rule(place, item_id).lead
+        price = self.price_usd(place, item_id, ordered)
+        support = self.support_usd_per_year(place, item_id, ordered)
+        return Order(
+            period=ordered + 1,
+            arrives=arrives + 1,
+            in_use_from=used + 1,
+            date=self.start(ordered),
+            site=place.name,
+            item=item_id,
+            model=item.product,
+            part_number=item.part_number,
+            category=item.category,
+            quantity=quantity,
+            unit_net_usd=price,
+            extended_usd=round(price * quantity, 2),
+            support_usd_per_year=support * quantity,
+        )
 
     def residual_share(self, place: Place, item_id: str, arrives: int) -> float:
         """The share of its price that a unit is worth at the end."""
@@ -189,6 +258,37 @@ class Instance:
         if loss is None:
             return 0.0
         return float((1.0 - loss) ** ((len(self.periods) - arrives) * self.years))
+
+    def limits(self) -> Iterator[Use]:
+        """Yield every limit of the problem, none of it used."""
+        rows = chain(self._site_limits(), self._budgets(), self._floors())
+        for name, period, site, unit, limit in rows:
+            if limit is not None:
+                fields = {"name": name, "period": period, "site": site, "unit": unit}
+                yield Use(used=0.0, limit=limit, **fields)
+
+    def _site_limits(self) -> Iterator[LimitRow]:
+        for place, period, limit in product(self.places, self.periods, SITE_LIMITS):
+            most = place.limit(limit.field, period)
+            yield limit.name, period + 1, place.name, limit.unit, most
+
+    def _budgets(self) -> Iterator[LimitRow]:
+        budget, given = self.portfolio.budget, self.portfolio.budget.capex.per_period_usd
+        for period in self.periods if given else ():
+            most = given[min(period, len(given) - 1)] / MILLION
+            yield "capex", period + 1, None, "MUSD", most
+        for name, usd in ("capex", budget.capex.total_usd), ("tco", budget.tco_usd):
+            yield name, None, None, "MUSD", usd and usd / MILLION
+
+    def _floors(self) -> Iterator[LimitRow]:
+        for number, job in enumerate(self.portfolio.jobs):
+            if not isinstance(job, TrainingJob):
+                continue
+            for period in self.window(number):
+                yield f"work_of_{job.name}", period + 1, None, "PFLOP/s", job.min_useful_pflops
+            if job.tokens is not None:
+                by, count = job.tokens.by or self.portfolio.last_of(job), job.tokens.count / 1e12
+                yield f"tokens_of_{job.name}", by, None, "T", count
 
     def start(self, period: int) -> str | None:
         """The day on which a period begins, None without a start."""
@@ -199,6 +299,42 @@ class Instance:
         month = day.month - 1 + period * self.portfolio.periods.months
         year, month = day.year + month // 12, month % 12 + 1
         return datetime.date(year, month, min(day.day, 28)).isoformat()
+
+
+LAYERS = ("below", "below.links", "above", "above.links")
+
+
+def layers(fabric: Fabric, tree: Tree) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Kind and links of the layers of a fabric below and above its spines.
+
+    A layer is laid anew where its kind changes: tiers or spines of a leaf, cores. A switch alone
+    counts its ports.
+    """
+    kind = 10_000 * tree.tiers + tree.spines // (tree.groups or 1)
+    links = tree.leaf_spine_links or fabric.radix
+    return (kind, fabric.planes * links), (tree.cores, fabric.planes * tree.spine_core_links)
+
+
+def _with_layers(portfolio: Portfolio, case: Case) -> Case:
+    """The case with the layers of fabrics as counts, where it costs to lay them anew."""
+    fabrics = {
+        fabric.prefix: fabric
+        for fabric in case.companions.fabrics
+        if portfolio.rule(fabric.switch, "switch").rewiring_usd
+    }
+
+    def counted(steps: Quantity) -> Quantity:
+        if not isinstance(steps, Steps) or steps.name not in fabrics:
+            return steps
+        fabric, sizes = fabrics[steps.name], list[Size]()
+        for size, held in zip(steps.sizes, fabric.sizes, strict=True):
+            more = chain(*layers(fabric, held.tree))
+            sizes.append(Size(size.capacity, (*size.outputs, *more)))
+        names = (f"{steps.name}.{layer}" for layer in LAYERS)
+        return replace(steps, sizes=tuple(sizes), outputs=(*steps.outputs, *names))
+
+    quantities = tuple(map(counted, case.companions.quantities))
+    return replace(case, companions=replace(case.companions, quantities=quantities))
 
 
 # Reading the file
@@ -410,7 +546,7 @@ def _problem(
         "energy_basis": term.energy_basis,
     }
     for name, count in owned.items():
-        rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
+        rules[name] = rules.get(name, Rule()).model_copy(update={"installed": count})
     fields = {name: getattr(portfolio, name) for name in OF_EVERY_JOB}
     fields |= {name: each for name in OF_SITE if (each := getattr(site, name)) is not None}
     if job is not NOBODY:
@@ -495,7 +631,7 @@ def _place(
     bare = {sku: rule.model_copy(update={"installed": 0}) for sku, rule in rules.items()}
     free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
     case = with_companions(free, case)
-    case = replace(case, companions=case.companions_for(()))
+    case = _with_layers(portfolio, replace(case, companions=case.companions_for(())))
     tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 

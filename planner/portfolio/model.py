@@ -25,7 +25,7 @@ from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
 from planner.portfolio.inputs import Column, Instance, Place, TrainingColumn
-from planner.portfolio.purchases import Limit, Purchases
+from planner.portfolio.purchases import Purchases
 from planner.portfolio.schema import TrainingJob
 
 FLAT = 1e-10
@@ -385,22 +385,15 @@ class Program(Purchases):
 
     def floors(self) -> None:
         """Floors on useful work in each period of the window, and tokens by a period."""
-        for number, job in self.training():
-            for period in self.instance.window(number):
-                if job.min_useful_pflops is not None:
-                    floor = job.min_useful_pflops
-                    work = self.work_of(number, period) + floor * (1.0 - self.here.get(number, 1.0))
-                    self.hold(
-                        Limit(f"work_of_{job.name}", period, None, "PFLOP/s", work, floor, True)
-                    )
-            if job.tokens is not None:
-                by = job.tokens.by or self.portfolio.last_of(job)
+        numbers = {job.name: number for number, job in self.training()}
+        for use in (each for each in self.instance.limits() if each.is_floor):
+            name, by = use.name.partition("_of_")[2], use.period or 0
+            number, periods, each = numbers[name], [by - 1], 1.0
+            if use.name.startswith("tokens"):
                 periods = [p for p in self.instance.window(number) if p < by]
                 each = (tokens_per_pflops(self.instance, number) or 0.0) / 1e12
-                done = lpSum(each * self.work_of(number, period) for period in periods)
-                asked = job.tokens.count / 1e12
-                done = done + asked * (1.0 - self.here.get(number, 1.0))
-                self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
+            done = lpSum(each * self.work_of(number, period) for period in periods)
+            self.hold(use, done + use.limit * (1.0 - self.here.get(number, 1.0)))
         least = self.portfolio.objective.minimize is not None
         if least and not self.elastic and self.moved is None:
             self._systems_for_tokens()

@@ -1,6 +1,6 @@
 """Purchases of a portfolio as rows of its integer program: units, dependent items, limits, money.
 
-    units in place = owned - retired + bought so far      by item, site and period
+    units in place = owned + bought so far - retired      by item, site and period
     bought until p >= needed in p + spares - owned        for every item of the bill
     power, heat, racks <= limits of site and period;  capital by period and in total;  TCO
 
@@ -18,37 +18,25 @@ from typing import Any, NamedTuple
 from pulp import LpMaximize, LpProblem, lpSum
 
 from planner.case.figures import weights
+from planner.case.items import Offer
 from planner.case.job import ROUNDING
-from planner.limits import MILLION, SUPPLIES
+from planner.limits import MILLION, named
 from planner.optimizer.counts import Counts, Expression, Rows
-from planner.portfolio.inputs import Instance, Place
+from planner.portfolio.inputs import Instance, Place, layers
 from planner.portfolio.schema import Use
-
-SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
 
 
 class Limit(NamedTuple):
-    """A limit of the problem: ``used <= most``, or ``used >= most`` of a floor."""
+    """A limit of the problem and its use: at most its amount, of a floor at least."""
 
-    name: str
-    period: int | None
-    site: str | None
-    unit: str
+    use: Use
     used: Expression
-    most: float
-    floor: bool = False
 
     @property
     def key(self) -> str:
         """A name that tells it from all others."""
-        name = self.name if self.site is None else f"{self.name}.{self.site}"
-        return name if self.period is None else f"{name}@{self.period}"
-
-    def use(self, used: float) -> Use:
-        """The limit with its use, as in a plan."""
-        known = self._asdict() | {"period": None if self.period is None else self.period + 1}
-        fields = {name: known[name] for name in ("name", "period", "site", "unit")}
-        return Use(used=used, limit=self.most, **fields)
+        name = self.use.name if self.use.site is None else f"{self.use.name}.{self.use.site}"
+        return name if self.use.period is None else f"{name}@{self.use.period - 1}"
 
 
 class Purchases(Rows):
@@ -65,7 +53,7 @@ class Purchases(Rows):
         instance: Instance,
         *,
         elastic: bool = False,
-        moved: Callable[[Limit], float] | None = None,
+        moved: Callable[[Use], float] | None = None,
         sites: Collection[int] | None = None,
     ) -> None:
         super().__init__(LpProblem("portfolio", LpMaximize))
@@ -85,48 +73,74 @@ class Purchases(Rows):
         self.bought: dict[tuple[int, str, int], Expression] = {}
         self.counts: dict[tuple[int, int], Counts] = {}
         self.family: dict[tuple[int, str], Expression] = {}
+        self.gone: dict[tuple[int, str, int, int], Expression] = {}
+        """Units bought that are retired, by the periods of their arrival and of that."""
+        self.labour: dict[int, list[Expression]] = {}
+        """Cost of rewiring by period, MUSD."""
         for at, place in self.places.items():
             self.in_place(at, place)
             self.storage_families(at, place)
             for item_id in place.items:
                 self.purchases(at, place, item_id)
-            for period in self.periods:
-                self.supplies(at, place, period)
+            for use in instance.limits():
+                if use.site == place.name and use.period is not None:
+                    figure = named(use.name).figure
+                    self.hold(use, self.sum_of(at, use.period - 1, figure))
+            self.rewiring(at, place)
         self.stock()
         self.money()
 
     def in_place(self, at: int, place: Place) -> None:
-        """X_p = owned - retired + bought until p; counts of the items that depend on them."""
+        """X_p = owned + bought until p - retired; counts of the items that depend on them."""
         for offer in place.case.offers():
-            sku, top = offer.id, float(place.tops[offer.id])
-            first, rule = self.instance.first_arrival(place, sku), self.instance.rule(place, sku)
-            stays: Expression = float(place.owned.get(sku, 0))
-            bought: list[Expression] = []
+            stays = self._owned_left(at, place, offer.id)
+            bought = self._bought_left(at, place, offer)
             for period in self.periods:
-                key = f"{at}.{sku}@{period}"
-                if period >= first:
-                    self.new[at, sku, period] = self.whole(f"new.{key}", top)
-                    bought.append(self.new[at, sku, period])
-                if rule.retire and place.owned.get(sku, 0):
-                    left = self.whole(f"old.{key}", float(place.owned[sku]))
-                    self.row(f"old.{key}", left - stays <= 0.0)
-                    stays = left
-                    self.old[at, sku, period] = left
-                units = lpSum(bought) + stays
-                self.units[at, sku, period] = units
-                if bought:
-                    self.row(f"top.{key}", units <= top)
-                    if offer.min_units > 1:
-                        some = self.whole(f"some.{key}", 1)
-                        self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
-                        self.row(f"none.{key}", units - top * some <= 0.0)
-
+                key, top = f"{at}.{offer.id}@{period}", float(place.tops[offer.id])
+                self.units[at, offer.id, period] = units = lpSum(bought[period]) + stays[period]
+                if not bought[period]:
+                    continue
+                self.row(f"top.{key}", units <= top)
+                if offer.min_units > 1:
+                    some = self.whole(f"some.{key}", 1)
+                    self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
+                    self.row(f"none.{key}", units - top * some <= 0.0)
         for period in self.periods:
             rows = Rows(self.problem, f"{at}.", f"@{period}")
             self.counts[at, period] = counts = Counts(rows, place.case, place.tops)
             counts.set_counts({sku: self.units[at, sku, period] for sku in place.offers})
             for item in place.case.companions.items:
                 counts[item.id]
+
+    def _owned_left(self, at: int, place: Place, sku: str) -> list[Expression]:
+        """Owned units of an item in each period."""
+        owned = float(place.owned.get(sku, 0))
+        stays: list[Expression] = [owned] * len(self.periods)
+        for period in self.periods if owned and self.instance.rule(place, sku).retire else ():
+            key = f"{at}.{sku}@{period}"
+            self.old[at, sku, period] = stays[period] = left = self.whole(f"old.{key}", owned)
+            self.row(f"old.{key}", left - (stays[period - 1] if period else owned) <= 0.0)
+        return stays
+
+    def _bought_left(self, at: int, place: Place, offer: Offer) -> list[list[Expression]]:
+        """Terms of the units of an item bought that stand in each period."""
+        sku, top, terms = offer.id, float(place.tops[offer.id]), list[Expression]()
+        first, found = self.instance.first_arrival(place, sku), list[list[Expression]]()
+        retired: dict[int, list[Expression]] = {}
+        for period in self.periods:
+            if self.instance.rule(place, sku).retire and offer.sold_plainly:
+                for since in range(first, period):
+                    gone = self.whole(f"gone.{at}.{sku}.{since}@{period}", top)
+                    self.gone[at, sku, since, period] = gone
+                    retired.setdefault(since, []).append(gone)
+                    terms.append(-1.0 * gone)
+            if period >= first:
+                self.new[at, sku, period] = new = self.whole(f"new.{at}.{sku}@{period}", top)
+                terms.append(new)
+            found.append([*terms])
+        for since, gone in retired.items():
+            self.row(f"gone.{at}.{sku}.{since}", lpSum(gone) - self.new[at, sku, since] <= 0.0)
+        return found
 
     def storage_families(self, at: int, place: Place) -> None:
         """Maximum number of storage families at a site, the same in all periods."""
@@ -150,8 +164,7 @@ class Purchases(Rows):
         """Bought until p >= needed in p + spares in store - owned; whole packs, minimum orders."""
         item, counted = place.items[item_id], item_id not in place.offers
         first = self.instance.first_arrival(place, item_id)
-        plain = item.spare_share == 0.0 and item.pack == 1 and item.min_order <= 1
-        if not counted and plain:
+        if not counted and item.sold_plainly:
             for period in self.periods:
                 self.bought[at, item_id, period] = self.new.get((at, item_id, period), 0.0)
             return
@@ -199,39 +212,58 @@ class Purchases(Rows):
         for sku, (most, parts) in stocks.items():
             self.row(f"stock.{sku}", lpSum(parts) <= float(most))
 
-    def supplies(self, at: int, place: Place, period: int) -> None:
-        """Facility power and at the IT load, heat, racks, weight of a site in a period."""
-        for limit in SITE_LIMITS:
-            most = place.limit(limit.field, period)
-            if most is not None:
-                used = self.sum_of(at, period, limit.figure)
-                self.hold(Limit(limit.name, period, place.name, limit.unit, used, most))
-
     def sum_of(self, at: int, period: int, figure: str) -> Expression:
         """A sum over everything in place at a site in a period."""
         place, counts = self.instance.places[at], self.counts[at, period]
         return lpSum(each * count for each, count in weights(place.case, figure, counts, counts))
 
-    def hold(self, limit: Limit) -> None:
+    def hold(self, use: Use, used: Expression) -> None:
         """Add a limit; one that may be missed has a variable for it."""
         if self.moved is not None:
-            limit = limit._replace(most=self.moved(limit))
+            use = use.model_copy(update={"limit": self.moved(use)})
+        limit, scale = Limit(use, used), max(abs(use.limit), 1e-9)
         self.limits.append(limit)
-        scale = max(abs(limit.most), 1e-9)
         slack: Expression = 0.0
         if self.elastic:
             slack = self.missed[limit.key] = self.number(f"missed.{limit.key}")
-        if limit.floor:
-            row = (1.0 / scale) * limit.used + slack - self.slack >= limit.most / scale
+        if use.is_floor:
+            row = (1.0 / scale) * used + slack - self.slack >= use.limit / scale
         else:
-            row = (1.0 / scale) * limit.used - slack <= limit.most / scale
+            row = (1.0 / scale) * used - slack <= use.limit / scale
         self.row(f"limit.{limit.key}", row)
+
+    def rewiring(self, at: int, place: Place) -> None:
+        """Add |kind - kind before| <= most anew,  moved >= links before - most (1 - anew).
+
+        Of each layer of a fabric whose links cost something to lay anew.
+        """
+        for fabric in place.case.companions.fabrics:
+            usd = self.instance.rule(place, fabric.switch).rewiring_usd
+            if not usd or not fabric.sizes:
+                continue
+            sizes, owned = [layers(fabric, s.tree) for s in fabric.sizes], place.laid
+            first = layers(fabric, owned[fabric.prefix]) if fabric.prefix in owned else None
+            for number, layer in enumerate(("below", "above")):
+                most, most_links = (float(max(s[number][n] for s in sizes)) for n in (0, 1))
+                kind, links = map(float, first[number] if first else (0, 0))
+                for period in self.periods:
+                    counts, name = self.counts[at, period], f"{fabric.prefix}.{layer}"
+                    now, key = counts[name], f"{at}.{name}@{period}"
+                    if not isinstance(links, float) or links:
+                        anew, moved = self.whole(f"anew.{key}", 1), self.number(f"rewired.{key}")
+                        gone = most * (1.0 - counts[f"{fabric.prefix}.any"])
+                        self.row(f"anew.{key}", now - kind - most * anew <= 0.0)
+                        self.row(f"anew_less.{key}", kind - now - most * anew - gone <= 0.0)
+                        row = links - moved + most_links * anew <= most_links
+                        self.row(f"rewired.{key}", row)
+                        self.labour.setdefault(period, []).append(usd / MILLION * moved)
+                    kind, links = now, counts[f"{name}.links"]
 
     # Money, MUSD
 
     def money(self) -> None:
         """Capital by period of the order; TCO discounted, less resale and residual value."""
-        instance, budget = self.instance, self.portfolio.budget
+        instance = self.instance
         self.capex: dict[int, Expression] = {}
         paid: dict[int, list[Expression]] = {period: [] for period in self.periods}
         later: list[Expression] = []
@@ -243,15 +275,12 @@ class Purchases(Rows):
             price = instance.price_usd(place, sku, period - lead) / MILLION
             if price:
                 paid[period - lead].append(price * bought)
-            more = math.fsum(
-                usd / MILLION * instance.discount(p * instance.years)
-                for p, usd in enumerate(instance.support_usd(place, sku, period))
-            )
-            left = instance.residual_share(place, sku, period) * price
-            more -= left * instance.discount(len(self.periods) * instance.years)
+            more = self._later(place, sku, period, period)
             if more:
                 later.append(more * bought)
-        self.capex = {period: lpSum(parts) for period, parts in paid.items()}
+        for (at, sku, since, period), gone in self.gone.items():
+            later.append(-self._later(instance.places[at], sku, since, period) * gone)
+        self.capex = {p: lpSum([*parts, *self.labour.get(p, ())]) for p, parts in paid.items()}
         resale = self._resale()
         self.total_capex = lpSum(self.capex.values())
         running = []
@@ -263,23 +292,36 @@ class Purchases(Rows):
             now = self.capex[period] + energy - resale[period]
             running.append(instance.discount(period * instance.years) * now)
         self.tco = lpSum(running) + lpSum(later)
-        given = budget.capex.per_period_usd
-        for period in self.periods if given and not self.part else ():
-            most = given[min(period, len(given) - 1)] / MILLION
-            self.hold(Limit("capex", period, None, "MUSD", self.capex[period], most))
-        if budget.capex.total_usd is not None and not self.part:
-            most = budget.capex.total_usd / MILLION
-            self.hold(Limit("capex", None, None, "MUSD", self.total_capex, most))
-        if budget.tco_usd is not None and not self.part:
-            self.hold(Limit("tco", None, None, "MUSD", self.tco, budget.tco_usd / MILLION))
+        for use in instance.limits():
+            if use.name in ("capex", "tco") and not self.part:
+                capex = self.total_capex if use.period is None else self.capex[use.period - 1]
+                self.hold(use, self.tco if use.name == "tco" else capex)
+
+    def _later(self, place: Place, sku: str, arrived: int, begin: int) -> float:
+        """Support of a unit from a period on, less its residual value: present value, MUSD."""
+        instance, end = self.instance, len(self.periods)
+        support = enumerate(instance.support_usd(place, sku, arrived))
+        usd = math.fsum(
+            each * instance.discount(p * instance.years) for p, each in support if p >= begin
+        )
+        ordered = arrived - instance.rule(place, sku).lead
+        left = instance.residual_share(place, sku, arrived)
+        left_usd = left * instance.price_usd(place, sku, ordered)
+        return (usd - left_usd * instance.discount(end * instance.years)) / MILLION
 
     def _resale(self) -> dict[int, Expression]:
         found: dict[int, list[Expression]] = {period: [] for period in self.periods}
         for (at, sku, period), left in self.old.items():
-            place = self.instance.places[at]
-            before = self.old.get((at, sku, period - 1), float(place.owned[sku]))
-            share = self.instance.rule(place, sku).resale
-            worth = share * self.instance.price_usd(place, sku, period) / MILLION
+            owned = float(self.places[at].owned[sku])
+            before, worth = self.old.get((at, sku, period - 1), owned), self._worth(at, sku, period)
             if worth:
                 found[period].append(worth * before - worth * left)
+        for (at, sku, _, period), gone in self.gone.items():
+            found[period].append(self._worth(at, sku, period) * gone)
         return {period: lpSum(parts) for period, parts in found.items()}
+
+    def _worth(self, at: int, sku: str, period: int) -> float:
+        """What retiring a unit in a period pays, MUSD."""
+        place = self.places[at]
+        share = self.instance.rule(place, sku).resale
+        return share * self.instance.price_usd(place, sku, period) / MILLION

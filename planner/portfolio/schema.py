@@ -109,10 +109,12 @@ class MarketRule(Model):
         price_trend: change of the price per year, as a share.
         available_from: first period in which it can be ordered.
         lead: periods from order to use; it is paid when ordered.
-        retire: whether owned units may be retired, at the start of any period.
+        retire: whether units may be retired at the start of a period. Of those bought, items sold
+            one by one, without cold spares.
         resale: what retiring pays, a share of the price in that period.
         residual_loss: share of its price that a bought unit loses per year; without one nothing is
             left at the end.
+        rewiring_usd: labour for a link of a switch that is laid anew, as spines or cores change.
     """
 
     price_trend: Trend = 0.0
@@ -121,6 +123,7 @@ class MarketRule(Model):
     retire: bool = False
     resale: Share = 0.0
     residual_loss: Share | None = None
+    rewiring_usd: Money = Field(default=0.0, alias="rewiring")
 
 
 class Window(Model):
@@ -316,10 +319,7 @@ class Order(Record):
 
 
 class Standing(Record):
-    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned.
-
-    ``retired`` are owned units that are gone.
-    """
+    """Units at a site in a period: ``needed`` in service, ``held``, and ``retired`` so far."""
 
     period: int
     site: str
@@ -328,6 +328,27 @@ class Standing(Record):
     needed: int
     held: int
     retired: int = 0
+
+
+class Retirement(Record):
+    """Units that leave at the start of a period; ``arrived``: that of their order, 0 if owned."""
+
+    period: int
+    site: str
+    item: str
+    arrived: int
+    quantity: int
+
+
+class Rewiring(Record):
+    """Links of a fabric that are laid anew at the start of a period: its spines or cores change."""
+
+    period: int
+    site: str
+    network: str
+    switch: str
+    links: int
+    usd: float
 
 
 class JobRun(Record):
@@ -433,6 +454,8 @@ class PortfolioPlan(Shown, Record):
     residual_usd: float = 0.0
     orders: tuple[Order, ...] = ()
     standing: tuple[Standing, ...] = ()
+    retired: tuple[Retirement, ...] = ()
+    rewired: tuple[Rewiring, ...] = ()
     runs: tuple[JobRun, ...] = ()
     jobs: tuple[JobResult, ...] = ()
     uses: tuple[Use, ...] = ()

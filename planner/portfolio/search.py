@@ -502,7 +502,8 @@ class Sites:
         """Whether nothing but who runs where binds sites together, and sets of jobs are few."""
         program = self.search.program
         at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
-        shared = [limit for limit in program.limits if limit.site is None and not limit.floor]
+        limits = [(each.use, each.used) for each in program.limits]
+        shared = [(use, used) for use, used in limits if not (use.site or use.is_floor)]
         return (
             len(program.places) > 1
             and bool(values)
@@ -510,7 +511,7 @@ class Sites:
             and not program.elastic
             and program.portfolio.objective.name != "fairness"
             and not any(job.moves for job in program.portfolio.jobs)
-            and all(value_of(each.used, values) < LOOSE * each.most for each in shared)
+            and all(value_of(used, values) < LOOSE * use.limit for use, used in shared)
         )
 
     def _fractions(self, at: int, jobs: Sequence[int]) -> dict[str, float]:

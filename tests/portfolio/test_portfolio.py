@@ -128,9 +128,16 @@ def test_sites_one_by_one_lead_to_the_best_plan(
     agrees_with_enumeration(seed, tmp_path)
 
 
-def agrees_with_enumeration(seed: int, folder: Path) -> None:
+@pytest.mark.exhaustive(keep=6, most=60)
+@pytest.mark.parametrize("seed", range(93700, 93760))
+def test_enumeration_with_fabrics_support_and_retirement(seed: int, tmp_path: Path) -> None:
+    agrees_with_enumeration(seed, tmp_path, more=True)
+
+
+def agrees_with_enumeration(seed: int, folder: Path, *, more: bool = False) -> None:
     """Check value and bound of the portfolio of a seed."""
     case = enumeration.random_case(seed)
+    case = enumeration.with_more(case) if more else case
     truth = enumeration.best(case)
     try:
         plan = solve(load(written(folder, enumeration.problem_files(case))), gap=1e-6)
