@@ -23,7 +23,7 @@ from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
 
 if TYPE_CHECKING:
-    from planner.portfolio.inputs import Instance
+    from planner.portfolio.instance import Instance
     from planner.portfolio.schema import JobRun, PortfolioPlan, Use
 
 STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}

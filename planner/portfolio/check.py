@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from planner.portfolio.inputs import Instance
+from planner.portfolio.instance import Instance
 from planner.portfolio.schema import InferenceJob, JobRun, PortfolioPlan, TrainingJob
 from planner.portfolio.totals import Totals
 from planner.schema.operation import JobPlan, WayPlan

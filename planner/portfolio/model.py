@@ -24,7 +24,7 @@ from planner.case.model import Steps
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
-from planner.portfolio.inputs import Column, Instance, Place, TrainingColumn
+from planner.portfolio.instance import Column, Instance, Place, TrainingColumn
 from planner.portfolio.purchases import Purchases
 from planner.portfolio.schema import TrainingJob
 

@@ -20,7 +20,8 @@ from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
 from planner.optimizer.useful_work import Point
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import MOST_PLAN_BYTES, Column, Instance, Place, TrainingColumn
+from planner.portfolio.inputs import MOST_PLAN_BYTES
+from planner.portfolio.instance import Column, Instance, Place, TrainingColumn
 from planner.portfolio.model import Program, Run
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Retirement, Standing
 from planner.portfolio.search import Answer, Search, search

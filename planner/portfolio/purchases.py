@@ -22,7 +22,7 @@ from planner.case.items import Offer
 from planner.case.job import ROUNDING
 from planner.limits import MILLION, named
 from planner.optimizer.counts import Counts, Expression, Rows
-from planner.portfolio.inputs import Instance, Place, layers
+from planner.portfolio.instance import Instance, Place, layers
 from planner.portfolio.schema import Use
 
 
@@ -241,11 +241,11 @@ class Purchases(Rows):
             usd = self.instance.rule(place, fabric.switch).rewiring_usd
             if not usd or not fabric.sizes:
                 continue
-            sizes, owned = [layers(fabric, s.tree) for s in fabric.sizes], place.laid
-            first = layers(fabric, owned[fabric.prefix]) if fabric.prefix in owned else None
+            sizes = [layers(fabric, size.tree) for size in fabric.sizes]
+            first = place.wired_before.get(fabric.prefix, ((0, 0), (0, 0)))
             for number, layer in enumerate(("below", "above")):
                 most, most_links = (float(max(s[number][n] for s in sizes)) for n in (0, 1))
-                kind, links = map(float, first[number] if first else (0, 0))
+                kind, links = map(float, first[number])
                 for period in self.periods:
                     counts, name = self.counts[at, period], f"{fabric.prefix}.{layer}"
                     now, key = counts[name], f"{at}.{name}@{period}"
@@ -263,65 +263,49 @@ class Purchases(Rows):
 
     def money(self) -> None:
         """Capital by period of the order; TCO discounted, less resale and residual value."""
-        instance = self.instance
-        self.capex: dict[int, Expression] = {}
-        paid: dict[int, list[Expression]] = {period: [] for period in self.periods}
-        later: list[Expression] = []
+        instance, later = self.instance, list[Expression]()
+        paid = {period: self.labour.get(period, []) for period in self.periods}
         for (at, sku, period), bought in self.bought.items():
             if isinstance(bought, float):
                 continue
-            place = instance.places[at]
-            lead = instance.rule(place, sku).lead
-            price = instance.price_usd(place, sku, period - lead) / MILLION
+            place, ordered = self.places[at], period - instance.rule(self.places[at], sku).lead
+            price = instance.price_usd(place, sku, ordered) / MILLION
             if price:
-                paid[period - lead].append(price * bought)
-            more = self._later(place, sku, period, period)
+                paid[ordered].append(price * bought)
+            more = instance.later_usd(place, sku, period, period) / MILLION
             if more:
                 later.append(more * bought)
         for (at, sku, since, period), gone in self.gone.items():
-            later.append(-self._later(instance.places[at], sku, since, period) * gone)
-        self.capex = {p: lpSum([*parts, *self.labour.get(p, ())]) for p, parts in paid.items()}
-        resale = self._resale()
+            less = instance.later_usd(self.places[at], sku, since, period) / MILLION
+            later.append(-less * gone)
+        self.capex = {period: lpSum(parts) for period, parts in paid.items()}
         self.total_capex = lpSum(self.capex.values())
-        running = []
-        for period in self.periods:
-            energy = lpSum(
-                self.sum_of(at, period, "energy_usd_per_year") * (instance.years / MILLION)
-                for at in self.places
-            )
-            now = self.capex[period] + energy - resale[period]
-            running.append(instance.discount(period * instance.years) * now)
-        self.tco = lpSum(running) + lpSum(later)
+        discounted = [
+            instance.discount(p) * (self.capex[p] + self._energy(p) - self._resale(p))
+            for p in self.periods
+        ]
+        self.tco = lpSum([*discounted, *later])
         for use in instance.limits():
             if use.name in ("capex", "tco") and not self.part:
                 capex = self.total_capex if use.period is None else self.capex[use.period - 1]
                 self.hold(use, self.tco if use.name == "tco" else capex)
 
-    def _later(self, place: Place, sku: str, arrived: int, begin: int) -> float:
-        """Support of a unit from a period on, less its residual value: present value, MUSD."""
-        instance, end = self.instance, len(self.periods)
-        support = enumerate(instance.support_usd(place, sku, arrived))
-        usd = math.fsum(
-            each * instance.discount(p * instance.years) for p, each in support if p >= begin
-        )
-        ordered = arrived - instance.rule(place, sku).lead
-        left = instance.residual_share(place, sku, arrived)
-        left_usd = left * instance.price_usd(place, sku, ordered)
-        return (usd - left_usd * instance.discount(end * instance.years)) / MILLION
+    def _energy(self, period: int) -> Expression:
+        usd = (self.sum_of(at, period, "energy_usd_per_year") for at in self.places)
+        return lpSum((self.instance.years / MILLION) * each for each in usd)
 
-    def _resale(self) -> dict[int, Expression]:
-        found: dict[int, list[Expression]] = {period: [] for period in self.periods}
-        for (at, sku, period), left in self.old.items():
+    def _resale(self, period: int) -> Expression:
+        parts: list[Expression] = []
+        for (at, sku, when), left in self.old.items():
             owned = float(self.places[at].owned[sku])
-            before, worth = self.old.get((at, sku, period - 1), owned), self._worth(at, sku, period)
-            if worth:
-                found[period].append(worth * before - worth * left)
-        for (at, sku, _, period), gone in self.gone.items():
-            found[period].append(self._worth(at, sku, period) * gone)
-        return {period: lpSum(parts) for period, parts in found.items()}
+            if when == period:
+                before = self.old.get((at, sku, period - 1), owned)
+                parts.append(self._worth(at, sku, period) * (before - left))
+        for (at, sku, _, when), gone in self.gone.items():
+            if when == period:
+                parts.append(self._worth(at, sku, period) * gone)
+        return lpSum(parts)
 
     def _worth(self, at: int, sku: str, period: int) -> float:
-        """What retiring a unit in a period pays, MUSD."""
-        place = self.places[at]
-        share = self.instance.rule(place, sku).resale
-        return share * self.instance.price_usd(place, sku, period) / MILLION
+        """What retiring a unit pays, MUSD."""
+        return self.instance.resale_usd(self.places[at], sku, period) / MILLION

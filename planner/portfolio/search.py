@@ -23,7 +23,7 @@ from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
 from planner.portfolio.averaged import Averaged, block_starts, kind_of
-from planner.portfolio.inputs import Instance
+from planner.portfolio.instance import Instance
 from planner.portfolio.model import Program, Run
 
 Key = tuple[int, tuple[int, ...]]

@@ -18,7 +18,7 @@ from typing import Any, cast
 from planner.limits import MILLION, named
 from planner.optimizer.bill import bill
 from planner.plan.hall import fabric_reports, rack_groups
-from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance, Place, layers
+from planner.portfolio.instance import SECONDS_PER_YEAR, Instance, Place
 from planner.portfolio.schema import (
     AnyJob,
     JobResult,
@@ -114,31 +114,22 @@ class Totals:
         return order.quantity - sum(r.quantity for r in gone if r.period <= (period or math.inf))
 
     def _rewired(self, name: str) -> Iterator[Rewiring]:
-        """Yield what is laid anew at a site: layers of fabrics that are others than before."""
-        place = self.site[name]
-        before = place.laid
+        """Yield what is laid anew at a site: layers of fabrics of another kind than before."""
+        place, before = self.site[name], self.site[name].wired_before
         for period in self.periods:
-            trees = place.trees(
-                {sku: self.halls[name, period].cluster.get(sku, 0) for sku in place.offers}
-            )
+            cluster = self.halls[name, period].cluster
+            wired = place.wired({sku: cluster.get(sku, 0) for sku in place.offers})
             for fabric in place.case.companions.fabrics:
-                if fabric.prefix not in trees.keys() & before.keys():
-                    continue
-                was, now = (layers(fabric, each[fabric.prefix]) for each in (before, trees))
-                links = sum(
-                    n for (kind, n), (other, _) in zip(was, now, strict=True) if kind != other
+                known = fabric.prefix in wired and fabric.prefix in before
+                layers = (
+                    zip(before[fabric.prefix], wired[fabric.prefix], strict=True) if known else ()
                 )
-                usd = self.portfolio.rule(fabric.switch, "switch").rewiring_usd * links
+                links = sum(count for (kind, count), (other, _) in layers if kind != other)
                 if links:
-                    yield Rewiring(
-                        period=period,
-                        site=name,
-                        network=fabric.network,
-                        switch=fabric.switch,
-                        links=links,
-                        usd=usd,
-                    )
-            before = trees
+                    usd = self.portfolio.rule(fabric.switch, "switch").rewiring_usd * links
+                    found = {"network": fabric.network, "switch": fabric.switch, "usd": usd}
+                    yield Rewiring(period=period, site=name, links=links, **found)
+            before = wired
 
     def _money(self, period: int) -> MoneyOfPeriod:
         plan, rate = self.plan, self.portfolio.term.discount_rate

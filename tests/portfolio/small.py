@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.portfolio.inputs import Instance, load
+from planner.portfolio.inputs import load
+from planner.portfolio.instance import Instance
 
 YEAR = 8766.0 / 8760.0
 """The known answers count years of 365.25 days."""
