@@ -72,8 +72,8 @@ def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]
             "storage capacity and shares, restore time, lead times, a replica's needs, windows",
         )
     texts = []
-    for use, key in ((limit.use, limit.key) for limit in program.limits):
-        missed = value_of(program.missed[key], found)
+    for use, _ in program.limits:
+        missed = value_of(program.missed[use.key], found)
         if missed > MISSED:
             missed *= max(abs(use.limit), 1e-9)
             most = use.limit - missed if use.is_floor else use.limit + missed
@@ -190,21 +190,10 @@ class _Assembly:
 
     def _retirements(self) -> Iterator[Retirement]:
         """Yield the units that leave, by site and item."""
-        program, leaving = self.program, list[tuple[tuple[int, str], int, int, int]]()
-        for (at, sku, period), left in program.old.items():
-            before = program.old.get((at, sku, period - 1), float(self.places[at].owned[sku]))
-            leaving.append(((at, sku), -1, period, self._whole(before) - self._whole(left)))
-        for (at, sku, since, period), gone in program.gone.items():
-            leaving.append(((at, sku), since, period, self._whole(gone)))
-        for (at, sku), since, period, quantity in leaving:
-            if quantity:
-                yield Retirement(
-                    period=period + 1,
-                    site=self.places[at].name,
-                    item=sku,
-                    arrived=since + 1,
-                    quantity=quantity,
-                )
+        for (at, sku, arrived, period), gone in self.program.gone.items():
+            if quantity := self._whole(gone):
+                where = {"site": self.places[at].name, "item": sku, "arrived": arrived}
+                yield Retirement(period=period + 1, quantity=quantity, **where)
 
     def _gone(self, place: Place, sku: str, period: int) -> int:
         """Units that are retired until a period."""

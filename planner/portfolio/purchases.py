@@ -12,8 +12,8 @@ Money is in MUSD.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from pulp import LpMaximize, LpProblem, lpSum
 
@@ -24,19 +24,6 @@ from planner.limits import MILLION, named
 from planner.optimizer.counts import Counts, Expression, Rows
 from planner.portfolio.instance import Instance, Place, layers
 from planner.portfolio.schema import Use
-
-
-class Limit(NamedTuple):
-    """A limit of the problem and its use: at most its amount, of a floor at least."""
-
-    use: Use
-    used: Expression
-
-    @property
-    def key(self) -> str:
-        """A name that tells it from all others."""
-        name = self.use.name if self.use.site is None else f"{self.use.name}.{self.use.site}"
-        return name if self.use.period is None else f"{name}@{self.use.period - 1}"
 
 
 class Purchases(Rows):
@@ -63,18 +50,18 @@ class Purchases(Rows):
             at: place for at, place in enumerate(instance.places) if sites is None or at in sites
         }
         self.portfolio, self.periods = instance.portfolio, instance.periods
-        self.limits: list[Limit] = []
+        self.limits: list[tuple[Use, Expression]] = []
+        """Each with its use."""
         self.missed: dict[str, Expression] = {}
         self.slack = self.number("slack")
         """By how much floors are passed, as a share: free in the polish alone."""
         self.new: dict[tuple[int, str, int], Expression] = {}
-        self.old: dict[tuple[int, str, int], Expression] = {}
         self.units: dict[tuple[int, str, int], Expression] = {}
         self.bought: dict[tuple[int, str, int], Expression] = {}
         self.counts: dict[tuple[int, int], Counts] = {}
         self.family: dict[tuple[int, str], Expression] = {}
         self.gone: dict[tuple[int, str, int, int], Expression] = {}
-        """Units bought that are retired, by the periods of their arrival and of that."""
+        """Units that are retired, by the period after their arrival, 0 if owned, and that."""
         self.labour: dict[int, list[Expression]] = {}
         """Cost of rewiring by period, MUSD."""
         for at, place in self.places.items():
@@ -93,15 +80,18 @@ class Purchases(Rows):
     def in_place(self, at: int, place: Place) -> None:
         """X_p = owned + bought until p - retired; counts of the items that depend on them."""
         for offer in place.case.offers():
-            stays = self._owned_left(at, place, offer.id)
-            bought = self._bought_left(at, place, offer)
+            first, owned = self.instance.first_arrival(place, offer.id), self.owned(at, offer.id)
+            terms: list[Expression] = []
             for period in self.periods:
                 key, top = f"{at}.{offer.id}@{period}", float(place.tops[offer.id])
-                self.units[at, offer.id, period] = units = lpSum(bought[period]) + stays[period]
-                if not bought[period]:
-                    continue
-                self.row(f"top.{key}", units <= top)
-                if offer.min_units > 1:
+                terms += (-1.0 * gone for gone in self._retired(at, place, offer, period))
+                if period >= first:
+                    self.new[at, offer.id, period] = new = self.whole(f"new.{key}", top)
+                    terms.append(new)
+                self.units[at, offer.id, period] = units = lpSum(terms) + owned
+                if period >= first:
+                    self.row(f"top.{key}", units <= top)
+                if period >= first and offer.min_units > 1:
                     some = self.whole(f"some.{key}", 1)
                     self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
                     self.row(f"none.{key}", units - top * some <= 0.0)
@@ -112,35 +102,26 @@ class Purchases(Rows):
             for item in place.case.companions.items:
                 counts[item.id]
 
-    def _owned_left(self, at: int, place: Place, sku: str) -> list[Expression]:
-        """Owned units of an item in each period."""
-        owned = float(place.owned.get(sku, 0))
-        stays: list[Expression] = [owned] * len(self.periods)
-        for period in self.periods if owned and self.instance.rule(place, sku).retire else ():
-            key = f"{at}.{sku}@{period}"
-            self.old[at, sku, period] = stays[period] = left = self.whole(f"old.{key}", owned)
-            self.row(f"old.{key}", left - (stays[period - 1] if period else owned) <= 0.0)
-        return stays
+    def owned(self, at: int, sku: str) -> float:
+        """Owned units of an item at a site."""
+        return float(self.places[at].owned.get(sku, 0))
 
-    def _bought_left(self, at: int, place: Place, offer: Offer) -> list[list[Expression]]:
-        """Terms of the units of an item bought that stand in each period."""
-        sku, top, terms = offer.id, float(place.tops[offer.id]), list[Expression]()
-        first, found = self.instance.first_arrival(place, sku), list[list[Expression]]()
-        retired: dict[int, list[Expression]] = {}
-        for period in self.periods:
-            if self.instance.rule(place, sku).retire and offer.sold_plainly:
-                for since in range(first, period):
-                    gone = self.whole(f"gone.{at}.{sku}.{since}@{period}", top)
-                    self.gone[at, sku, since, period] = gone
-                    retired.setdefault(since, []).append(gone)
-                    terms.append(-1.0 * gone)
-            if period >= first:
-                self.new[at, sku, period] = new = self.whole(f"new.{at}.{sku}@{period}", top)
-                terms.append(new)
-            found.append([*terms])
-        for since, gone in retired.items():
-            self.row(f"gone.{at}.{sku}.{since}", lpSum(gone) - self.new[at, sku, since] <= 0.0)
-        return found
+    def _retired(self, at: int, place: Place, offer: Offer, period: int) -> Iterator[Expression]:
+        """Yield the units that are retired in a period, of each period in which they arrived."""
+        sku, first = offer.id, self.instance.first_arrival(place, offer.id)
+        if not self.instance.rule(place, sku).retire:
+            return
+        cohorts = [0] if self.owned(at, sku) else []
+        cohorts += range(first + 1, period + 1) if offer.sold_plainly else ()
+        for since in cohorts:
+            key = f"{at}.{sku}.{since}@{period}"
+            self.gone[at, sku, since, period] = gone = self.whole(
+                f"gone.{key}", float(place.tops[sku])
+            )
+            earlier = [self.gone.get((at, sku, since, q), 0.0) for q in range(period)]
+            there = self.new[at, sku, since - 1] if since else self.owned(at, sku)
+            self.row(f"gone.{key}", lpSum(earlier) + gone - there <= 0.0)
+            yield gone
 
     def storage_families(self, at: int, place: Place) -> None:
         """Maximum number of storage families at a site, the same in all periods."""
@@ -221,16 +202,16 @@ class Purchases(Rows):
         """Add a limit; one that may be missed has a variable for it."""
         if self.moved is not None:
             use = use.model_copy(update={"limit": self.moved(use)})
-        limit, scale = Limit(use, used), max(abs(use.limit), 1e-9)
-        self.limits.append(limit)
+        scale = max(abs(use.limit), 1e-9)
+        self.limits.append((use, used))
         slack: Expression = 0.0
         if self.elastic:
-            slack = self.missed[limit.key] = self.number(f"missed.{limit.key}")
+            slack = self.missed[use.key] = self.number(f"missed.{use.key}")
         if use.is_floor:
             row = (1.0 / scale) * used + slack - self.slack >= use.limit / scale
         else:
             row = (1.0 / scale) * used - slack <= use.limit / scale
-        self.row(f"limit.{limit.key}", row)
+        self.row(f"limit.{use.key}", row)
 
     def rewiring(self, at: int, place: Place) -> None:
         """Add |kind - kind before| <= most anew,  moved >= links before - most (1 - anew).
@@ -276,13 +257,14 @@ class Purchases(Rows):
             if more:
                 later.append(more * bought)
         for (at, sku, since, period), gone in self.gone.items():
-            less = instance.later_usd(self.places[at], sku, since, period) / MILLION
-            later.append(-less * gone)
+            usd = instance.discount(period) * instance.resale_usd(self.places[at], sku, period)
+            if since:
+                usd += instance.later_usd(self.places[at], sku, since - 1, period)
+            later.append((-usd / MILLION) * gone)
         self.capex = {period: lpSum(parts) for period, parts in paid.items()}
         self.total_capex = lpSum(self.capex.values())
         discounted = [
-            instance.discount(p) * (self.capex[p] + self._energy(p) - self._resale(p))
-            for p in self.periods
+            instance.discount(p) * (self.capex[p] + self._energy(p)) for p in self.periods
         ]
         self.tco = lpSum([*discounted, *later])
         for use in instance.limits():
@@ -293,19 +275,3 @@ class Purchases(Rows):
     def _energy(self, period: int) -> Expression:
         usd = (self.sum_of(at, period, "energy_usd_per_year") for at in self.places)
         return lpSum((self.instance.years / MILLION) * each for each in usd)
-
-    def _resale(self, period: int) -> Expression:
-        parts: list[Expression] = []
-        for (at, sku, when), left in self.old.items():
-            owned = float(self.places[at].owned[sku])
-            if when == period:
-                before = self.old.get((at, sku, period - 1), owned)
-                parts.append(self._worth(at, sku, period) * (before - left))
-        for (at, sku, _, when), gone in self.gone.items():
-            if when == period:
-                parts.append(self._worth(at, sku, period) * gone)
-        return lpSum(parts)
-
-    def _worth(self, at: int, sku: str, period: int) -> float:
-        """What retiring a unit pays, MUSD."""
-        return self.instance.resale_usd(self.places[at], sku, period) / MILLION

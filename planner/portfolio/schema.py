@@ -408,6 +408,12 @@ class Use(Record):
     binding: bool = False
 
     @property
+    def key(self) -> str:
+        """A name that tells it from all others; periods count from 0."""
+        name = self.name if self.site is None else f"{self.name}.{self.site}"
+        return name if self.period is None else f"{name}@{self.period - 1}"
+
+    @property
     def is_floor(self) -> bool:
         """True if at least the limit is to be reached: work and tokens of a job."""
         return "_of_" in self.name

@@ -502,8 +502,7 @@ class Sites:
         """Whether nothing but who runs where binds sites together, and sets of jobs are few."""
         program = self.search.program
         at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
-        limits = [(each.use, each.used) for each in program.limits]
-        shared = [(use, used) for use, used in limits if not (use.site or use.is_floor)]
+        shared = [(use, x) for use, x in program.limits if not (use.site or use.is_floor)]
         return (
             len(program.places) > 1
             and bool(values)

@@ -23,6 +23,7 @@ from planner.portfolio.schema import (
     AnyJob,
     JobResult,
     JobRun,
+    MarketRule,
     MoneyOfPeriod,
     Order,
     PortfolioPlan,
@@ -34,7 +35,7 @@ from planner.report.formats import spans
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.sizing.throughput import FLOP_PER_PARAMETER_TOKEN
-from planner.verifier.basis import Basis, Findings
+from planner.verifier.basis import Basis, Findings, Sale
 from planner.verifier.bill import HOURS_PER_YEAR, Bill, build_bill, check_racks
 from planner.verifier.physics import least_replicas, usable_gpus, whole_replica
 
@@ -69,6 +70,7 @@ class Totals:
             cluster = {sku: s.needed for sku, s in units.items() if s and s.needed}
             self.halls[name, period] = _build_hall(self.found, place, self.basis[name], cluster)
         self.rewired = [each for name in self.site for each in self._rewired(name)]
+        self.sums = {key: self._sums(*key) for key in self.halls}
         self.money, self.residual = [*map(self._money, self.periods)], self._residual()
         self.capex = math.fsum(money.capex_usd for money in self.money)
         costs = (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd for m in self.money)
@@ -94,24 +96,27 @@ class Totals:
 
     # Money
 
+    def _sale(self, site: str, sku: str) -> tuple[MarketRule, Sale]:
+        """Market rule of an item and the terms of buying it at a site."""
+        item = self.basis[site].items[sku]
+        return self.portfolio.rule(sku, item.category), self.basis[site].sale(item)
+
     def price(self, site: str, sku: str, period: int) -> float:
         """Net price of a unit that is ordered in a period, USD before it is rounded."""
-        item = self.site[site].inputs.item(sku)
-        trend = self.portfolio.rule(sku, item.category).price_trend
-        net_usd = self.basis[site].sale(item).net_usd or 0.0
-        return net_usd * float((1.0 + trend) ** ((period - 1) * self.years))
+        rule, sale = self._sale(site, sku)
+        change = float((1.0 + rule.price_trend) ** ((period - 1) * self.years))
+        return (sale.net_usd or 0.0) * change
 
     def support(self, order: Order) -> float:
         """Support of an order while it is paid, USD per year."""
-        sale = self.basis[order.site].sale(self.site[order.site].inputs.item(order.item))
         price = self.price(order.site, order.item, order.period)
-        return sale.support_usd_per_year(price) * order.quantity
+        return self._sale(order.site, order.item)[1].support_usd_per_year(price) * order.quantity
 
-    def left(self, order: Order, period: int | None = None) -> int:
-        """Units of an order that are not retired until a period, by default the last."""
-        gone = (r for r in self.plan.retired if (r.site, r.item) == (order.site, order.item))
-        gone = (r for r in gone if r.arrived == order.arrives)
-        return order.quantity - sum(r.quantity for r in gone if r.period <= (period or math.inf))
+    def _left(self, order: Order, period: int) -> float:
+        """Share of an order that is not retired until a period."""
+        key = order.site, order.item, order.arrives
+        gone = (r for r in self.plan.retired if (r.site, r.item, r.arrived) == key)
+        return 1.0 - sum(r.quantity for r in gone if r.period <= period) / order.quantity
 
     def _rewired(self, name: str) -> Iterator[Rewiring]:
         """Yield what is laid anew at a site: layers of fabrics of another kind than before."""
@@ -120,10 +125,8 @@ class Totals:
             cluster = self.halls[name, period].cluster
             wired = place.wired({sku: cluster.get(sku, 0) for sku in place.offers})
             for fabric in place.case.companions.fabrics:
-                known = fabric.prefix in wired and fabric.prefix in before
-                layers = (
-                    zip(before[fabric.prefix], wired[fabric.prefix], strict=True) if known else ()
-                )
+                ends = (each.get(fabric.prefix, ()) for each in (before, wired))
+                layers = zip(*ends, strict=False)  # none where there is none
                 links = sum(count for (kind, count), (other, _) in layers if kind != other)
                 if links:
                     usd = self.portfolio.rule(fabric.switch, "switch").rewiring_usd * links
@@ -133,19 +136,22 @@ class Totals:
 
     def _money(self, period: int) -> MoneyOfPeriod:
         plan, rate = self.plan, self.portfolio.term.discount_rate
+        spent = [order.extended_usd for order in plan.orders if order.period == period]
+        spent += [each.usd for each in self.rewired if each.period == period]
         return MoneyOfPeriod(
             period=period,
             start=self.instance.start(period - 1),
             discount=(1.0 + rate) ** -((period - 1) * self.years),
-            capex_usd=math.fsum(
-                (
-                    *(order.extended_usd for order in plan.orders if order.period == period),
-                    *(each.usd for each in self.rewired if each.period == period),
-                )
-            ),
+            capex_usd=math.fsum(spent),
             energy_usd=math.fsum(self._energy(name, period) for name in self.site) * self.years,
             support_usd=math.fsum(self._supported(order, period) for order in plan.orders),
-            resale_usd=math.fsum(self._resale(period)),
+            resale_usd=math.fsum(
+                each.quantity
+                * self._sale(each.site, each.item)[0].resale
+                * self.price(each.site, each.item, period)
+                for each in plan.retired
+                if each.period == period
+            ),
         )
 
     def _energy(self, name: str, period: int) -> float:
@@ -160,22 +166,13 @@ class Totals:
 
     def _supported(self, order: Order, period: int) -> float:
         """Support and subscription of an order in a period, USD."""
-        sale = self.basis[order.site].sale(self.site[order.site].inputs.item(order.item))
+        _, sale = self._sale(order.site, order.item)
         begun = (period - order.arrives) * self.years
         if begun < 0.0 or sale.price is None:
             return 0.0
         rent = (sale.price.per_year_usd or 0.0) * (1.0 - sale.discount) * order.quantity
         paid = max(0.0, begun + self.years - max(begun, sale.start))
-        share = self.left(order, period) / order.quantity
-        return share * (rent * self.years + self.support(order) * paid)
-
-    def _resale(self, period: int) -> Iterator[float]:
-        """Yield the income from units retired at the start of a period, USD."""
-        for each in (one for one in self.plan.retired if one.period == period):
-            rule = self.portfolio.rule(
-                each.item, self.site[each.site].inputs.item(each.item).category
-            )
-            yield each.quantity * rule.resale * self.price(each.site, each.item, period)
+        return self._left(order, period) * (rent * self.years + self.support(order) * paid)
 
     def _residual(self) -> float:
         """Present value of bought units at the end, USD."""
@@ -183,9 +180,8 @@ class Totals:
         for order in self.plan.orders:
             loss = self.portfolio.rule(order.item, order.category).residual_loss
             if loss is not None:
-                age = (end + 1 - order.arrives) * self.years
-                left = self.left(order) / order.quantity
-                usd += order.extended_usd * left * float((1.0 - loss) ** age)
+                kept = float((1.0 - loss) ** ((end + 1 - order.arrives) * self.years))
+                usd += order.extended_usd * self._left(order, end) * kept
         rate = self.portfolio.term.discount_rate
         return float(usd * (1.0 + rate) ** -(end * self.years))
 
@@ -195,7 +191,7 @@ class Totals:
         items = self.basis[name].items
         return [(items[sku], n) for sku, n in self.halls[name, period].in_place.items()]
 
-    def _of_site(self, name: str, period: int) -> Mapping[str, float]:
+    def _sums(self, name: str, period: int) -> Mapping[str, float]:
         """Sums over everything in place at a site that it may limit."""
         sums = defaultdict[str, float](float, racks=float(self.halls[name, period].room.racks))
         for item, count in self._items(name, period):
@@ -206,7 +202,7 @@ class Totals:
     def _used(self, limit: Use) -> float:
         """What the plan uses of a limit."""
         if limit.site is not None and limit.period is not None:
-            return self._of_site(limit.site, limit.period)[named(limit.name).field]
+            return self.sums[limit.site, limit.period][named(limit.name).field]
         if limit.name == "tco":
             return self.tco / MILLION
         if limit.name == "capex":
@@ -243,7 +239,7 @@ class Totals:
         return use.used * gpus / run.gpus if mine else 0.0
 
     def _item(self, run: JobRun) -> Item:
-        return self.site[run.site].inputs.item(run.item)
+        return self.basis[run.site].items[run.item]
 
     # Jobs
 
@@ -308,8 +304,7 @@ class Totals:
         if name in ("cost", "tco"):
             return self.capex if name == "cost" else self.tco
         if name == "power":
-            every = (self._of_site(*key)["facility_power_kw"] for key in self.halls)
-            return math.fsum(every) / count
+            return math.fsum(each["facility_power_kw"] for each in self.sums.values()) / count
         jobs = [job for job in self.jobs.values() if isinstance(job, TrainingJob)]
         first = min((job.priority for job in jobs), default=1)
         jobs = [job for job in jobs if job.priority == first]
