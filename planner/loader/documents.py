@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -334,7 +334,28 @@ def validated(model: type[ModelT], document: Document, rates: units.Rates | None
     try:
         return model.model_validate(document.data, context={"rates": rates})
     except ValidationError as error:
-        raise InputError(findings(error, document, model)) from None
+        found = findings(error, document, model)
+    if document.origins:
+        found = list(_blame_settings(found, model, document, rates))
+    raise InputError(found)
+
+
+def _blame_settings(
+    found: Iterable[Finding], model: type[BaseModel], document: Document, rates: units.Rates
+) -> Iterator[Finding]:
+    """Yield findings; contradictions that the file itself does not have are the settings'."""
+    own = set[str]()
+    try:
+        model.model_validate(document.bare, context={"rates": rates})
+    except ValidationError as error:
+        bare = replace(document, data=document.bare, origins={})
+        own = {finding.message for finding in findings(error, bare, model)}
+    for finding in found:
+        inside = f"{finding.path}." if finding.path else ""
+        causes = [o for path, o in document.origins.items() if dotted(path).startswith(inside)]
+        is_new = finding.file == document.file and finding.message not in own
+        place = " ".join(dict.fromkeys(causes))
+        yield replace(finding, file=place, line=None) if is_new and causes else finding
 
 
 def _rates_in(data: Mapping[str, Any]) -> dict[str, Currency]:

@@ -292,13 +292,14 @@ def _bids_table(found: Bids) -> Table:
     order = [*_ranked(found), *(bid for bid in found.bids if not bid.rank)]
     of = [bid.figures for bid in order]
     pflops = any(each is not None and each.useful_pflops is not None for each in of)
-    work = FIGURES["useful_pflops" if pflops else "useful_gpus"]
+    work, unit = FIGURES["useful_pflops" if pflops else "useful_gpus"], found.measure.unit
+    label = found.measure.label.removesuffix("".join(unit.partition(" per ")[1:]))
     columns = (
         figures("rank", (bid.rank for bid in order), 0),
         words("bid", map(_bid_name, order)),
-        figures(found.measure.label, (bid.measured for bid in order), found.measure.unit),
+        figures(label, (bid.measured for bid in order), unit),
         figures("quoted", (bid.quoted_usd for bid in order), "USD"),
-        figures("lacks", (bid.lacks_usd for bid in order), "USD"),
+        figures("lacks", (bid.lacks_usd if bid.figures else None for bid in order), "USD"),
         figures("capex", read_values(of, lambda f: f.capex_usd), "USD"),
         figures("TCO", read_values(of, lambda f: f.tco_usd), "USD"),
         figures(work.title, read_values(of, lambda f: getattr(f, work.name)), fmt.round_number),
