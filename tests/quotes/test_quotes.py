@@ -118,7 +118,7 @@ def test_numbers(text: str, decimal: str, value: float | None) -> None:
         (
             [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
             {"currency": "EUR"},
-            "no rate is given; give USD for one",
+            "no rate is given; give USD",
         ),
         (
             [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
