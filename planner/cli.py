@@ -573,10 +573,6 @@ def quote_rfq(
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
     files: Annotated[list[Path], _argument("Problem, then bids.", metavar="PROBLEM BID")],
-    vendor: Annotated[Texts, _option("Vendor of a bid.", metavar="FILE=NAME")] = None,
-    map_: Annotated[Texts, _option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[Texts, _option("Date, if not stated.", metavar="FILE=DATE")] = None,
-    currency: Annotated[Texts, _option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -587,11 +583,11 @@ def quote_bid(
 ) -> int:
     """Evaluate vendors' quotes as bids on a problem.
 
-    Limits met, useful work and cost over the term, gaps, the best mix with proof, and each bid's
-    break-even price. Exit code 3 where no bid meets every limit.
+    A BID is a vendor's file, or its FILE.quote.json of planner quote import, which takes vendor,
+    date, currency and layout. Shown: limits met, useful work and cost over the term, gaps, the best
+    mix with proof. Exit code 3 where no bid meets every limit.
     """
-    study = partial(library.bid, *files, settings=set_, scenario=scenario, vendor=vendor)
-    study = partial(study, mapping=map_, date=date, currency=currency, rate=rate)
+    study = partial(library.bid, *files, settings=set_, scenario=scenario, rate=rate)
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
 
 

@@ -48,7 +48,7 @@ class Document:
     origins: dict[DataPath, str] = field(default_factory=dict)
     folder: Path = Path()
     digest: str = ""
-    bare: Any = None
+    bare: Any = field(default=None, compare=False)
 
     def line(self, path: DataPath) -> int | None:
         """The line of ``path`` or of its nearest known ancestor."""

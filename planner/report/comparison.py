@@ -218,7 +218,7 @@ def _plans(found: Alternatives) -> Table:
 # Bids side by side: the answer, gaps.
 
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
-_STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
+_STATES = {"meets": "met", "breaks": "broken", "open": "not evaluated"}
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "difference of units"}
 _LACKS = {"units": "not quoted", "support": "support, subscription"}
 

@@ -115,11 +115,15 @@ def test_numbers(text: str, decimal: str, value: float | None) -> None:
     [
         ([["hello"]], {}, "no table of a quote was found"),
         ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": None}, "names no currency"),
-        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": "EUR"}, "no rate is given; say what one"),
+        (
+            [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
+            {"currency": "EUR"},
+            "no rate is given; give USD",
+        ),
         (
             [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
             {"date": None},
-            "no clear date of the quote in the file; say it: --date",
+            "no clear date of the quote in the file; state it: --date",
         ),
         ([HEAD], {"mapping": {"columns": {"part": "Teil"}}}, "no row has the columns"),
     ],
