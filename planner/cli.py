@@ -318,7 +318,7 @@ def explain(
     return deliver(partial(study, problem, **options), target)
 
 
-@command("compare 10MW.yaml --rules")
+@command("compare 10MW.plan.json 12MW.plan.json")
 def compare(
     files: Annotated[list[Path], _argument("Plans, problems, workbooks.", metavar="FILE")],
     by_rules: Annotated[bool, _option("Storage by the job, by vendors' rules.", "--rules")] = False,
@@ -531,7 +531,7 @@ def characterize(
 @command("quote import acme.xlsx --vendor ACME", quotes, "import")
 def quote_import(
     file: Annotated[Path, _argument("The vendor's file: .xlsx or .csv.", metavar="FILE")],
-    vendor: Annotated[str, _option("Name of the vendor.", show_default=False)],
+    vendor: Annotated[Text, _option("Name of the vendor.", show_default="name of FILE")] = None,
     map_: Annotated[Path | None, _option("Layout, a .map.yaml.", "--map", metavar="FILE")] = None,
     problem: Annotated[Path | None, _option("Problem whose catalogs apply.")] = None,
     date: Annotated[Text, _option("Date of the quote.", metavar="YYYY-MM-DD")] = None,
@@ -547,7 +547,8 @@ def quote_import(
     """
     from planner.commands.quote import import_quote
 
-    study = partial(import_quote, file, output, problem=problem, vendor=vendor, mapping=map_)
+    named = file.stem if vendor is None else vendor
+    study = partial(import_quote, file, output, problem=problem, vendor=named, mapping=map_)
     study = partial(study, date=date, currency=currency, rates=rate or ())
     return deliver(study, Target("quote import", file, as_json=as_json, full=True))
 

@@ -36,7 +36,7 @@ from planner.schema.problem import Quantity
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")
 """Categories with counts to decide; all other products follow from them."""
-IMPORT = "planner quote import {} --vendor NAME"
+IMPORT = "planner quote import {}"
 _RECORD, _MOST_BYTES = "give the FILE.quote.json that planner quote import writes", 200_000_000
 _CHARGES: Mapping[str, ChargeKind] = {
     "service": "service",
@@ -77,7 +77,7 @@ def read_bids(
         if quote.valid_until and datetime.date.fromisoformat(quote.valid_until) < today():
             remarks.append(f"expired on {quote.valid_until}: request it anew")
         if quote.vendor in {each.vendor for each in quotes}:
-            fix = f"name one: {IMPORT.format(path)}"
+            fix = f"name one: {IMPORT.format(path)} --vendor NAME"
             raise _wrong(f"two bids are called '{quote.vendor}'", fix)
         quotes.append(quote.model_copy(update={"findings": tuple(dict.fromkeys(remarks))}))
     return tuple(quotes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -504,7 +504,8 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", f"'{name}' is missing", fix
     if (instead := setting_successor(path)) is not None:
         return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
-    fix = suggest(str(path[-1]), sorted(_fields(model, path[:-1])))
+    key, known = str(path[-1]), sorted(_fields(model, path[:-1]))
+    fix = suggest(key, known) if len(path) > 1 else suggest_key(key, known, model)
     return "unknown-key", f"unknown key {_quote(path[-1])}", fix
 
 
@@ -544,6 +545,23 @@ def _fields(model: type[BaseModel], path: DataPath) -> dict[str, FieldInfo]:
 def by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a model by their key in a file."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def suggest_key(key: str, known: Sequence[str], model: type[BaseModel]) -> str:
+    """A hint at the places of a key that is none of a whole file, else at its known keys."""
+    places = sorted(_places(model, key, 2), key=lambda place: place.count("."))
+    return f"did you mean '{places[0]}'?" if places else suggest(key, known)
+
+
+def _places(model: type[BaseModel], key: str, depth: int) -> Iterator[str]:
+    """Yield the paths below a model, so deep at most, that end in a key."""
+    for name, field in by_key(model).items():
+        inner = f"{name}.0" if get_origin(field.annotation) is tuple else name
+        if name == key:
+            yield name
+        elif depth and get_origin(field.annotation) is not dict:
+            for below in _models(field.annotation):
+                yield from (f"{inner}.{place}" for place in _places(below, key, depth - 1))
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

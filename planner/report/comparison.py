@@ -388,6 +388,7 @@ def _answer(quote: Quote) -> Iterator[str]:
         text = f"{right} of {len(quote.sums)} totals agree with the lines; {last.label}: "
         yield f"{text}{last.stated:,.2f} {quote.currency}"
     yield f"valid until {quote.valid_until}" if quote.valid_until else ""
-    yield "next: add the price book to `prices` of the problem" if quote.prices else ""
+    book = f"next: add {quote.stem}.prices.yaml to `prices` of the problem"
+    yield book if quote.prices else ""
     if quote.currency != "USD":
         yield f"1 {quote.currency} = {quote.usd_per_unit:.6g} USD, as given"

@@ -201,6 +201,9 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     # the mapping that it wrote reads the next one in the same way
     words[words.index("--map") + 1] = str(tmp_path / "acme.map.yaml")
     assert CliRunner().invoke(app, [*words, "--json"]).output.count('"matched_by": "mapping"') == 1
+    xlsx(tmp_path / "acme.xlsx", [row for row in rows if "until" not in str(row[0])])
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert not load(problem).prices[storage.id].valid_until
 
 
 TIERS: list[list[object]] = [
