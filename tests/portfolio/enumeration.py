@@ -1,4 +1,4 @@
-# ruff: noqa: E501, C901, RUF028
+# ruff: noqa: E501, C901
 """Random small portfolios, and their optimum by enumeration: shares nothing with the planner.
 
 All counts of all items by site and period, all places of all jobs, all systems in use; intervals
@@ -15,7 +15,7 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from tests.portfolio.small import YEAR, Gpu, Store, files, training
+from tests.portfolio.small import CITED, YEAR, Gpu, Store, files, training
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 ETA = 0.8
@@ -94,29 +94,13 @@ def random_case(seed: int) -> Case:
     r = Random(seed)
     sites, periods = r.choice(((1, 1), (1, 2), (2, 1), (1, 2), (2, 2), (1, 3)))
     small = sites * periods >= 3
+    u = r.uniform
     gpus = tuple(
-        Gpu(
-            f"g{n}",
-            r.uniform(0.8, 2.5),
-            r.uniform(2e-6, 9e-6),
-            r.uniform(8, 15),
-            8,
-            r.uniform(0.25, 0.6),
-            2,
-        )
+        Gpu(f"g{n}", u(0.8, 2.5), u(2e-6, 9e-6), u(8, 15), 8, u(0.25, 0.6), 2)
         for n in range(1 if small and r.random() < 0.5 else 2)
     )
     stores = tuple(
-        Store(
-            f"s{n}",
-            r.uniform(20, 60),
-            r.uniform(40, 120),
-            r.uniform(1, 3),
-            2,
-            r.uniform(0.1, 0.3),
-            2,
-            f"f{n}",
-        )
+        Store(f"s{n}", u(20, 60), u(40, 120), u(1, 3), 2, u(0.1, 0.3), 2, f"f{n}")
         for n in range(1 if small or r.random() < 0.6 else 2)
     )
     goal = r.choice(("goodput", "goodput", "fairness", "tco", "cost"))
@@ -128,18 +112,10 @@ def random_case(seed: int) -> Case:
         where = tuple(range(sites)) if r.random() < 0.7 else (r.randrange(sites),)
         tokens = least and r.random() < 0.4
         work = r.uniform(4, 16)
-        jobs.append(
-            Wants(
-                r.uniform(200, 3000),
-                r.uniform(1, 8),
-                r.uniform(60, 400),
-                r.choice((1.0, 1.5, 2.0)),
-                where,
-                window,
-                work if least and not tokens else 0.0,
-                work * (window[1] - window[0] + 1) if tokens else 0.0,
-            )  # fmt: skip
-        )
+        floor = work if least and not tokens else 0.0
+        total = work * (window[1] - window[0] + 1) if tokens else 0.0
+        sizes = u(200, 3000), u(1, 8), u(60, 400), r.choice((1.0, 1.5, 2.0))
+        jobs.append(Wants(*sizes, where, window, floor, total))
     count = len(gpus) + len(stores)
     power = []
     for _ in range(sites):
@@ -158,17 +134,21 @@ def random_case(seed: int) -> Case:
         tuple(r.choice((0, 0, 1)) if periods > 1 else 0 for _ in range(count)),
         tuple(tuple(r.choice((0, 0, 1)) if owns else 0 for _ in range(count)) for _ in range(sites)),
         r.choice((15.0, 40.0)), r.choice((None, None, 0.5)), r.random() < 0.3 and not any(job.tokens for job in jobs), r.choice((0, 1, 2)),
-        (owns and r.random() < 0.5,) * count, r.choice((0.0, 0.3)), r.choice((0, 1)) if owns else 0,
+        few((owns and r.random() < 0.5,) * count, periods), r.choice((0.0, 0.3)), r.choice((0, 1)) if owns else 0,
         (0.0, 0.0, 0.0), False, False, 0.0,
     )  # fmt: skip
+
+
+def few(retires: tuple[bool, ...], periods: int) -> tuple[bool, ...]:
+    """Return which items may be retired, so few that all histories can be counted."""
+    several = periods == 3 and len(retires) > 2
+    return (retires[0], *(False for _ in retires[1:])) if several else retires
 
 
 def with_more(case: Case) -> Case:
     """Add support, retirement of what is bought, and a fabric that costs to lay anew."""
     r, count = Random(f"more {case.seed}"), len(case.items)
-    retires = case.retires if r.random() < 0.3 else (True,) * count
-    if case.periods == 3 and count > 2:  # few enough to count all
-        retires = (retires[0],) + (False,) * (count - 1)
+    retires = case.retires if r.random() < 0.3 else few((True,) * count, case.periods)
     support = r.choice((0.0, 0.1, 0.2)), r.choice((0.0, 30_000.0)), r.choice((0.0, 0.25, 0.4))
     wired, jobs = r.random() < 0.5, list(case.jobs)
     for number, job in enumerate(jobs):
@@ -255,46 +235,32 @@ def with_support(found: dict[str, str], support: tuple[float, float, float]) -> 
     return {**found, "book.yaml": json.dumps(book)}
 
 
+def with_item(
+    found: dict[str, str], name: str, category: str, kw: float, musd: float, **more: Any
+) -> dict[str, str]:
+    """Add an item to catalog and prices."""
+    catalog, book = json.loads(found["own.yaml"]), json.loads(found["book.yaml"])
+    item = {"id": name, "vendor": "V", "model": name, "category": category, **more}
+    item["consumes"] = {"it_power": {"value": f"{kw} kW", **CITED}}
+    catalog["items"].append(item)
+    book["prices"][name] = {"list": f"{musd} MUSD", "date": "2026-01", **CITED}
+    return {**found, "own.yaml": json.dumps(catalog), "book.yaml": json.dumps(book)}
+
+
 def with_switch(found: dict[str, str]) -> dict[str, str]:
     """Add a switch of 8 ports, and as many ports in two rails to each GPU system."""
-    catalog, book = json.loads(found["own.yaml"]), json.loads(found["book.yaml"])
-    cited = {"source": "x", "confidence": "high"}
+    catalog, port = json.loads(found["own.yaml"]), {"count": 8, "speed": "400 Gb/s"}
     for item in catalog["items"]:
         if item["category"] == "gpu_system":
-            item["ports"] = {"compute": {"count": 8, "speed": "400 Gb/s", "rails": 2, **cited}}
-    ports = [{"count": 8, "speed": "400 Gb/s"}]
-    catalog["items"].append(
-        {
-            **{"id": "w", "vendor": "V", "model": "w", "category": "switch"},
-            "switch": {"protocol": "infiniband", "ports": ports, **cited},
-            "consumes": {"it_power": {"value": f"{SWITCH_KW} kW", **cited}},
-        }
-    )
-    book["prices"]["w"] = {"list": f"{SWITCH_MUSD} MUSD", "date": "2026-01", **cited}
-    return {**found, "own.yaml": json.dumps(catalog), "book.yaml": json.dumps(book)}
+            item["ports"] = {"compute": {**port, "rails": 2, **CITED}}
+    switch = {"protocol": "infiniband", "ports": [port], **CITED}
+    found = {**found, "own.yaml": json.dumps(catalog)}
+    return with_item(found, "w", "switch", SWITCH_KW, SWITCH_MUSD, switch=switch)
 
 
 def with_box(found: dict[str, str]) -> dict[str, str]:
-    """Add a management server to catalog and prices."""
-    catalog, book = json.loads(found["own.yaml"]), json.loads(found["book.yaml"])
-    catalog["items"].append(
-        {
-            "id": "box",
-            "vendor": "V",
-            "model": "box",
-            "category": "management",
-            "consumes": {
-                "it_power": {"value": f"{BOX_KW} kW", "source": "x", "confidence": "high"}
-            },
-        }  # fmt: skip
-    )
-    book["prices"]["box"] = {
-        "list": f"{BOX_MUSD} MUSD",
-        "date": "2026-01",
-        "source": "x",
-        "confidence": "high",
-    }
-    return {**found, "own.yaml": json.dumps(catalog), "book.yaml": json.dumps(book)}
+    """Add a management server."""
+    return with_item(found, "box", "management", BOX_KW, BOX_MUSD)
 
 
 # Useful work
@@ -312,16 +278,10 @@ def work(case: Case, job: int, gpu: int, systems: int, write: float, read: float
             continue
 
         def kept(
-            interval: float, n: float = n, m: float = m, d: float = drain, r: float = restore
+            interval: float, n: float = n, m: float = m, lost: float = drain + restore
         ) -> float:
-            z = interval / m
-            return (
-                n
-                * (1 - j.stall / interval)
-                * math.exp(-(d + j.restart + r) / m)
-                * z
-                / math.expm1(z)
-            )
+            z, used = interval / m, 1 - j.stall / interval
+            return n * used * math.exp(-(j.restart + lost) / m) * z / math.expm1(z)
 
         best = max(best, golden(kept, min(low, 3600.0), 3600.0) * g.pflops)
     return best
@@ -546,14 +506,9 @@ def best(case: Case) -> float | None:
 
     def score(place: Any, a: int, p: int, units: tuple[int, ...]) -> float:
         """Return the merged work of the jobs at a site in a period."""
-        here = [
-            (j, g)
-            for j, (at, g) in enumerate(place)
-            if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]
-        ]
-        key = tuple(here), a, units
+        key = at_site(case, place, a, p), a, units
         if key not in scored:
-            scored[key] = _score(case, here, units)
+            scored[key] = _score(case, list(key[0]), units)
         return scored[key]
 
     plans = sorted(itertools.product(*sites), key=lambda plan: sum(worth(case, s) for s in plan))
@@ -593,11 +548,22 @@ def affordable(case: Case, plan: tuple[Bought, ...]) -> bool:
     return case.budget is None or sum(each) <= case.budget * (1 + 1e-9)
 
 
+def at_site(case: Case, place: Any, site: int, p: int) -> tuple[tuple[int, int], ...]:
+    """Return the jobs that run at a site in a period, with their GPU types."""
+    windows = [job.window for job in case.jobs]
+    here = [(j, g) for j, (at, g) in enumerate(place) if at == site]
+    return tuple((j, g) for j, g in here if windows[j][0] <= p + 1 <= windows[j][1])
+
+
+def delivered(case: Case, units: tuple[int, ...]) -> tuple[float, float]:
+    side = list(zip(case.stores, units[len(case.gpus) :], strict=True))
+    return ETA * sum(s.write * n for s, n in side), ETA * sum(s.read * n for s, n in side)
+
+
 def _score(case: Case, here: list[tuple[int, int]], units: tuple[int, ...]) -> float:
     if not here:
         return math.inf if case.goal != "goodput" else 0.0
-    side = list(zip(case.stores, units[len(case.gpus) :], strict=True))
-    write, read = ETA * sum(s.write * n for s, n in side), ETA * sum(s.read * n for s, n in side)
+    write, read = delivered(case, units)
     if write <= 0:
         return -math.inf
 
@@ -626,16 +592,9 @@ def tokens_met(case: Case, place: Any, plan: tuple[Bought, ...]) -> bool:
         total = [0.0] * len(case.jobs)
         for a, site in enumerate(plan):
             for p in range(case.periods):
-                here = [
-                    (j, g)
-                    for j, (at, g) in enumerate(place)
-                    if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]
-                ]
-                for j, value in zip(
-                    [j for j, _ in here],
-                    weighted(case, tuple(here), site.units[p], weights),
-                    strict=True,
-                ):
+                here = at_site(case, place, a, p)
+                values = weighted(case, here, site.units[p], weights)
+                for (j, _), value in zip(here, values, strict=True):
                     total[j] += value
         return tuple(total)
 
@@ -655,8 +614,7 @@ def weighted(
     weights: tuple[float, ...],
 ) -> list[float]:
     """Return the work of each job where the weighted sum is greatest and floors hold."""
-    side = list(zip(case.stores, units[len(case.gpus) :], strict=True))
-    write, read = ETA * sum(s.write * n for s, n in side), ETA * sum(s.read * n for s, n in side)
+    write, read = delivered(case, units)
     top: tuple[float, list[float]] = (-math.inf, [0.0] * len(here))
 
     def merge(values: list[float]) -> float:

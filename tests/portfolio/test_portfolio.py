@@ -360,26 +360,6 @@ def test_floor_that_holds_a_job_and_its_deadline_are_named(tmp_path: Path) -> No
     assert binding == {"useful work of one", "capital budget"}
 
 
-def test_retired_units_make_room(tmp_path: Path) -> None:
-    site = {**SITE, "facility_power": "45 kW", "owned": {"a": 3}}
-    problem = {
-        "sites": {"site": site},
-        "jobs": [TWO],
-        "periods": {"count": 2},
-        "budget": {"capex": "1.5 MUSD"},
-    }
-    kept = solve(instance(tmp_path, problem))
-    market = {"a": {"retire": True, "resale": 0.2}}
-    free = solve(instance(tmp_path, {**problem, "market": market}))
-    assert kept.value is not None
-    assert free.value is not None
-    assert free.value > kept.value * 1.05
-    assert max(s.retired for s in free.standing) > 0
-    assert sum(m.resale_usd for m in free.money) == pytest.approx(
-        0.2 * 300_000 * max(s.retired for s in free.standing if s.item == "a")
-    )
-
-
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
     found = list(commands.simulated(case, solve(case), length_s=365 * 86400.0, replications=20))
