@@ -32,6 +32,7 @@ from planner.schema import (
 )
 from planner.schema.catalog import Category
 from planner.schema.job import Job
+from planner.schema.plan import NetworkName
 from planner.schema.prices import CurrencyCode, Exchange
 from planner.schema.problem import Consider, Extra, Indifference, Network, Quantity, Site, Storage
 
@@ -345,7 +346,7 @@ class Rewiring(Record):
 
     period: int
     site: str
-    network: str
+    network: NetworkName
     switch: str
     links: int
     usd: float

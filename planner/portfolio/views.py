@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
+from planner.case.fabrics import WORDS
 from planner.currency import USD
 from planner.figures import capital
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan
@@ -241,7 +242,7 @@ def _changes(plan: PortfolioPlan) -> Iterator[Table]:
             (
                 figures("period", (each.period for each in anew)),
                 words("site", (each.site for each in anew)),
-                words("fabric", (each.network.replace("_", "-") for each in anew)),
+                words("fabric", (WORDS[each.network] for each in anew)),
                 words("of", (_type(plan, each.switch) for each in anew)),
                 figures("links", (each.links for each in anew)),
                 figures("USD", (each.usd for each in anew)),
