@@ -197,15 +197,10 @@ def _check_items(
     for path, name in sorted(named):
         fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
         yield path, name not in inputs.by_id, f"no item '{name}' in the catalogs", fix
+    text, fix = "only links of switches are laid anew", "leave it out"
     for name, rule in portfolio.market.items():
         switch = name == "switch" or (name in inputs.by_id and inputs.item(name).switch is not None)
-        wrong = rule.rewiring_usd > 0 and not switch
-        yield (
-            f"market.{name}.rewiring",
-            wrong,
-            "only links of switches are laid anew",
-            "leave it out",
-        )
+        yield f"market.{name}.rewiring", rule.rewiring_usd > 0 and not switch, text, fix
 
 
 # What stands there before

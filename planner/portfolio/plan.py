@@ -280,9 +280,8 @@ class _Assembly:
         if self.program.portfolio.restores != "alone":
             return at
         read = self._worth(self.program.delivered(column.site, run.period)[1])
-        for other in self.program.runs:
-            here = (other.column.site, other.period) == (column.site, run.period)
-            if here and other is not run and self._worth(other.runs) > 0.5:
+        for other in self.program.runs_at(column.site, run.period):
+            if other is not run and self._worth(other.runs) > 0.5:
                 each = other.column.case.job.ingest_per_gpu_gb_per_s
                 read -= each * self._worth(other.gpus)
         factors = [
