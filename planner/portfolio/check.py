@@ -258,7 +258,7 @@ class _Check:
         check_gpus(found, own)
         f, repair = own.f, job.repair
         near = {"delivered_read_gb_per_s": NEAR, "delivered_write_gb_per_s": NEAR}
-        near |= dict.fromkeys(("goodput", "useful_gpus", "useful_pflops"), KEPT)
+        near |= dict.fromkeys(("goodput", "useful_pflops"), KEPT)
         figures = {key: (getattr(f, key) or 0.0, share) for key, share in near.items()}
         found.expect(name, run, {key: Near(at, share * at) for key, (at, share) in figures.items()})
         spares = 0 if repair is None or f.repair["in_rack"] else repair.spares

@@ -268,7 +268,6 @@ class _Assembly:
             endurance_tb_per_day=None if math.isinf(at.endured) else at.endured,
             interval_s=work.interval_s(at),
             goodput=kept,
-            useful_gpus=gpus * kept,
             useful_pflops=pflops,
             **self._where(column, run.period),
         )

@@ -371,7 +371,6 @@ class JobRun(Record):
     endurance_tb_per_day: float | None = None
     interval_s: float | None = None
     goodput: float | None = None
-    useful_gpus: float | None = None
     useful_pflops: float | None = None
     tokens: float | None = None
 
