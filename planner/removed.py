@@ -19,6 +19,8 @@ COMMANDS = {
     "uncertain": "planner sweep --mode uncertain",
 }
 
+SCENARIO_TABLES = "write each row of a table as a scenario of the problem file"
+
 _YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"
 _LEVEL = "give support_per_year in a price book of your own, and term.support_years"
 _NOTE = "leave it out; write it into the quote sheet of the workbook"

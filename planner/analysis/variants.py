@@ -342,7 +342,6 @@ class Scenario:
 
     index: int
     changes: tuple[Change, ...]
-    name: str = ""
     base: str = ""
     cells: tuple[Cell, ...] = ()
 
