@@ -31,9 +31,6 @@ from planner.schema import Unit
 from planner.schema.prices import ExchangeRate
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-FileLine = tuple[str, int | None]
-"""A file and a line in it."""
-
 MAX_BYTES, MAX_NODES, MAX_DEPTH = 5_000_000, 500_000, 40
 
 _BEGINS = {
@@ -225,7 +222,7 @@ class _Reader:
     def value(self, node: yaml.Node, path: DataPath) -> Any:
         """The value of a node."""
         self.values += 1
-        self.document.lines.setdefault(path, node.start_mark.line + 1)
+        self.document.marks.setdefault(path, node.start_mark.line + 1)
         if self.values > MAX_NODES:
             message, fix = f"more than {MAX_NODES:,} values", "give fewer, and fewer aliases (*)"
             raise self._error("yaml-size", message, node, fix)
@@ -250,9 +247,9 @@ class _Reader:
                 raise self._error("key", "a key must be text", key_node, fix)
             below = (*path, str(key))
             if str(key) in result:
-                message = f"duplicate key '{key}' (first in line {self.document.lines[below]})"
+                message = f"duplicate key '{key}' (first in line {self.document.marks[below]})"
                 raise self._error("duplicate-key", message, key_node, "keep one of them")
-            self.document.lines[below] = key_node.start_mark.line + 1
+            self.document.marks[below] = key_node.start_mark.line + 1
             result[str(key)] = self.value(value_node, below)
         return result
 
