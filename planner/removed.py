@@ -49,6 +49,7 @@ SETTINGS = {
     "jobs.checkpoint.local.drain": "leave it out: a restart begins a drain to storage anew",
     "jobs.checkpoint.exports": _ARCHIVE,
     "jobs.checkpoint.milestones": _ARCHIVE,
+    "jobs.failures.rate": "use failures.per_gpu_day, which takes a name such as llama3, too",
     "jobs.gpus.hot_spares": "use repair, such as {share: 78 %, time: 24 h, spares: 2}",
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",

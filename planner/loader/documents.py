@@ -453,14 +453,14 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
     if kind in {"literal_error", "union_tag_invalid"}:
         expected = str(context.get("expected") or context.get("expected_tags", ""))
         options = [part.strip("' ") for part in expected.replace(" or ", ", ").split(",")]
-        text = str(context.get("tag", value))
-        return "choice", f"'{text[:40]}' is not known here", suggest(text, options)
+        text = context.get("tag", value)
+        return "choice", f"{_quote(text)} is not known here", suggest(str(text), options)
     if kind in _FAULTS:
         code, message, fix = _FAULTS[kind]
         if kind.startswith("model"):
             fix = f"its keys: {', '.join(sorted(_fields(model, path)))}"
         elif kind == "string_type" and isinstance(value, (int, float)):
-            fix = f"put it in quotes: '{value}'"
+            fix = f"put it in quotes: {_quote(value)}"
         texts = {"found": _quote(value), "value": clip(str(value), 40), **context}
         return code, message.format(**texts), fix
     if kind == "string_pattern_mismatch":
