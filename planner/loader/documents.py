@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from planner import shipped, units
 from planner.currency import Currency
-from planner.errors import Finding, InputError, clip, suggest
+from planner.errors import Finding, InputError, clip, describe, suggest
 from planner.files import contents, nearest_file, shorten_path
 from planner.inputs import Document
 from planner.paths import DataPath, dotted
@@ -454,18 +454,18 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         expected = str(context.get("expected") or context.get("expected_tags", ""))
         options = [part.strip("' ") for part in expected.replace(" or ", ", ").split(",")]
         text = context.get("tag", value)
-        return "choice", f"{_quote(text)} is not known here", suggest(str(text), options)
+        return "choice", f"{describe(text)} is not known here", suggest(str(text), options)
     if kind in _FAULTS:
         code, message, fix = _FAULTS[kind]
         if kind.startswith("model"):
             fix = f"its keys: {', '.join(sorted(_fields(model, path)))}"
         elif kind == "string_type" and isinstance(value, (int, float)):
-            fix = f"put it in quotes: {_quote(value)}"
-        texts = {"found": _quote(value), "value": clip(str(value), 40), **context}
+            fix = f"put it in quotes: '{describe(value)}'"
+        texts = {"found": describe(value), "value": describe(value), **context}
         return code, message.format(**texts), fix
     if kind == "string_pattern_mismatch":
         fix = _PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
-        return "text", f"{_quote(value)} is not well formed", fix
+        return "text", f"{describe(value)} is not well formed", fix
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
 
@@ -479,9 +479,9 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         fix = f"add {name}: {_example(name, _fields(model, path).get(name))}"
         return "missing-key", f"'{name}' is missing", fix
     if (instead := setting_successor(path)) is not None:
-        return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
+        return "removed-setting", f"the setting {describe(path[-1])} is gone", instead
     fix = suggest(str(path[-1]), sorted(_fields(model, path[:-1])))
-    return "unknown-key", f"unknown key {_quote(path[-1])}", fix
+    return "unknown-key", f"unknown key {describe(path[-1])}", fix
 
 
 def _example(name: str, field: FieldInfo | None) -> str:
@@ -492,14 +492,6 @@ def _example(name: str, field: FieldInfo | None) -> str:
         return f"and one of: {', '.join(map(str, get_args(field.annotation)))}"
     units = [mark.dimension.examples[0] for mark in field.metadata if isinstance(mark, Unit)]
     return units[0] if units else "a whole number" if field.annotation is int else "..."
-
-
-def _quote(value: object) -> str:
-    if isinstance(value, (dict, tuple)):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    if value is None:
-        return "nothing"
-    return f"'{clip(str(value).lower() if isinstance(value, bool) else str(value), 40)}'"
 
 
 def _fields(model: type[BaseModel], path: DataPath) -> dict[str, FieldInfo]:
