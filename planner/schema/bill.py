@@ -4,6 +4,7 @@ Additive changes only, as with the plan. None is not known, never zero. The cust
 bill has none of the fields in `MONEY_OF_LINES` and `MONEY_OF_TOTALS`.
 """
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -134,6 +135,11 @@ class Quote(Record):
     asked: tuple[Asked, ...]
     findings: tuple[str, ...]
     valid_until: str = ""
+
+    @property
+    def stem(self) -> str:
+        """Begin of the names of the files that are written of it."""
+        return re.sub(r"[^A-Za-z0-9_.-]+", "_", self.file.rpartition(".")[0])
 
 
 class QuoteMap(Model):
