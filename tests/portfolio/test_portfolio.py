@@ -125,6 +125,7 @@ def test_sites_one_by_one_lead_to_the_best_plan(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.sites.FEW_SITES", 1)
     agrees_with_enumeration(seed, tmp_path)
 
 
