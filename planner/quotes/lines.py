@@ -48,8 +48,8 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
                  r"^(?!(grand|net|overall|quote|quotation|offer|order|final|project|contract|"
                  r"invoice|total)\b)[a-z&/-]+( [a-z&/-]+){0,3} (sub-?)?totals?\b"),
     ("total", r"^(grand |net |overall |quote |quotation |offer |order |final |project |"
-              r"contract |invoice )?(total|sum|gesamtsumme|gesamtbetrag|gesamt|endsumme|summe|"
-              r"[üu]bertrag|carried (over|forward))\b"),
+              r"contract |invoice )?(total|sum|gesamt(summe|betrag)?|"
+              r"((netto|brutto|end|auftrags)(gesamt)?)?(summe|betrag)|[üu]bertrag|carried (over|forward))\b"),
     ("tax", r"^((zzgl|plus|add|zuz[üu]glich|incl|inkl)\.? )?(\d+([.,]\d+)? ?% )?"
             r"(vat|sales tax|tax(es)?|mwst|ust|gst|import duty|dut(y|ies)|customs)\b"),
     ("discount", r"^(less:? |minus |your )?([\w-]+ ){0,3}(discounts?|rebates?|rabatt|"
