@@ -24,13 +24,33 @@ from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.plan import Section
 
 LineKind = Literal[
-    "item", "service", "support", "freight", "tax", "discount", "option", "included", "subtotal",
-    "total", "not_understood",
-]  # fmt: skip
+    "item",
+    "service",
+    "support",
+    "freight",
+    "tax",
+    "discount",
+    "option",
+    "included",
+    "subtotal",
+    "total",
+    "not_understood",
+]
 QuoteField = Literal[
-    "line", "part", "description", "quantity", "from_quantity", "unit_list", "discount",
-    "unit_net", "amount", "currency", "lead_time", "term", "note",
-]  # fmt: skip
+    "line",
+    "part",
+    "description",
+    "quantity",
+    "from_quantity",
+    "unit_list",
+    "discount",
+    "unit_net",
+    "amount",
+    "currency",
+    "lead_time",
+    "term",
+    "note",
+]
 MatchedBy = Literal["mapping", "part_number", "name"]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
 
