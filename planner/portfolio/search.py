@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
-from pulp import LpInteger, lpSum
+from pulp import LpContinuous, LpInteger, lpSum
 
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
@@ -47,7 +47,10 @@ HOPED = 0.5
 wait until all sites of the best are solved."""
 FOR_A_ROUND, FOR_AVERAGES = 0.8, 0.7
 """Shares of the time left for a program of single periods, and for one of averaged periods."""
-ROUNDS, RELAXED, POLISHED = 40, 30, 40
+ROUNDS, RELAXED, POLISHED, FEW = 40, 30, 40, 4
+WIDE, SOON = 0.05, 0.5
+"""Gap of a first plan where time is shorter than `MOST_CPU_S`, and the share of the time left for
+each of its programs."""
 PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 """First tangents of each job and period, as shares of the most GPUs and bandwidth."""
 
@@ -107,6 +110,7 @@ class Search:
         by_cpu = time_limit_s is None and self.large and solver == "highs"
         self.clock = time.thread_time if by_cpu else time.monotonic
         limit_s = math.inf if time_limit_s is None else time_limit_s
+        self.hurried = limit_s < MOST_CPU_S
         if by_cpu:
             least = program.portfolio.objective.minimize is not None
             limit_s = MOST_CPU_S_FOR_MONEY if least else MOST_CPU_S
@@ -176,6 +180,8 @@ class Search:
             self._take(found, goal, dict(start), least=least)
         self.program.set_objective(goal, maximise=False)
         if self.large and not start:
+            if self.hurried:
+                self._soon(found, goal, least=least)
             self._by_sites(found, goal, least=least)
         if found.infeasible or found.gap <= self.gap:
             return found
@@ -186,6 +192,25 @@ class Search:
         found.bound = max(found.bound, bound)
         self._rounds(found, goal, least=least)
         return found
+
+    def _soon(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Find a plan: who runs where with fractions of all else, then counts with a wide gap."""
+        self._relaxed(FEW)
+        counts = [v for v in self.whole if v not in {*self.skeleton}]
+        for variable in counts:
+            variable.cat = LpContinuous
+        values = self.ask(gap=WIDE, share=SOON).values
+        for variable in counts:
+            variable.cat = LpInteger
+        if not values:
+            return
+        self._tighten(values)
+        with self._fixed({v: values[v.name] for v in self.skeleton}):
+            self._relaxed(FEW)
+            for _ in range(FEW):
+                if found.values or self.late():
+                    break
+                self._take(found, goal, self.ask(gap=WIDE, share=SOON).values, least=least)
 
     def _by_sites(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Find a bound and a plan site by site.

@@ -451,6 +451,18 @@ def test_search_of_large_problems_finds_the_known_answers(
     assert plan.value == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", KNOWN)
+def test_large_problem_in_a_hurry_has_a_plan_before_all_else(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    for later in ("_by_sites", "_rounds", "_cheapest", "_most_work"):
+        monkeypatch.setattr(Search, later, lambda search, values, *_, **more: values)
+    problem, value = KNOWN[name]
+    plan = solve(instance(tmp_path, problem), time_limit_s=60.0)
+    assert plan.best == pytest.approx(value, rel=0.1)
+
+
 def test_averaged_periods_lead_to_the_best_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
