@@ -42,7 +42,7 @@ FileLine = tuple[str, int | None]
 class Document:
     """The data of one file and the mark of each part: its line, or the setting that replaced it.
 
-    Paths in it count from ``folder``.
+    ``bare``: the data without settings. Paths in it count from ``folder``.
     """
 
     file: str
@@ -50,6 +50,7 @@ class Document:
     marks: dict[DataPath, int | str] = field(default_factory=dict)
     folder: Path = Path()
     digest: str = ""
+    bare: Any = field(default=None, compare=False)
 
     def mark(self, path: DataPath) -> int | str | None:
         """The mark of ``path`` or of its nearest known ancestor."""
