@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.files import write_all
 from planner.library import solve_portfolio
 from planner.report import formats
 from planner.report.blocks import Column, Heading, Table, Text, figures, words
-from planner.report.screen import show
 from planner.results import Printed, Target, Writer, created_today
+from planner.schema.analysis import Check, Verification
 from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
@@ -98,18 +98,16 @@ def _opened(
     return load(problem, plan.settings, plan.scenario), plan
 
 
-def verify(path: Path, *, progress: Progress = ignore) -> Printed:
-    """The faults of a saved plan by its problem file, which has to be beside it."""
+def verify(path: Path, *, progress: Progress = ignore) -> Verification:
+    """The check of a saved plan by its problem file, which has to be beside it."""
     from planner.portfolio.check import faults
 
     instance, plan = _opened(path)
-    wrong = list(faults(instance, plan))
-    lines = [
-        f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs",
-        *([f"  wrong: {fault}" for fault in wrong] or ["  everything agrees"]),
-    ]
-    data = {"plan": str(path), "faults": wrong}
-    return Printed("\n".join(lines), data, "infeasible" if wrong else "optimal")
+    wrong, what = tuple(faults(instance, plan)), f"{len(plan.orders)} orders, {len(plan.runs)} runs"
+    text = f"{what}: {'figures or limits are wrong' if wrong else 'everything agrees'}"
+    result: Literal["fails", "holds"] = "fails" if wrong else "holds"
+    check = Check(name="figures", result=result, text=text, findings=wrong)
+    return Verification(plan=str(path), problem=plan.problem, result=result, checks=(check,))
 
 
 # Marginal values
@@ -143,8 +141,7 @@ def explain(
     notes = (f"Non-binding: {idle} limits.", *(f"{j.job}: {j.note}" for j in plan.jobs if j.note))
     binding = Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True)
     heading = Heading(f"{plan.problem}: binding limits")
-    screen = show([heading, binding, Text(notes)], full=True)
-    return Printed(screen, [each._asdict() for each in found])
+    return Printed([heading, binding, Text(notes)], [each._asdict() for each in found])
 
 
 def marginal_values(
@@ -229,10 +226,9 @@ def sweep(
         progress(number, len(points))
     columns = tuple(_sweep_columns(plans, points))
     table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
-    screen = show([Heading("Portfolio sweep"), table], full=True)
     csv = csv_text({column.label: column.values for column in columns}).encode()
     rows = [plan.model_dump(mode="json") for plan in plans]
-    return Printed(screen, rows, files={"sweep.csv": csv})
+    return Printed([Heading("Portfolio sweep"), table], rows, {"sweep.csv": csv})
 
 
 def _sweep_columns(
@@ -281,9 +277,8 @@ def simulate(
     )
     note = "Lending idle shares of write bandwidth betters this by up to a point."
     table = Table("Goodput, each job with its guaranteed share", columns, notes=(note,))
-    screen = show([Heading(f"{plan.problem}: simulation"), table], full=True)
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]
-    return Printed(screen, rows)
+    return Printed([Heading(f"{plan.problem}: simulation"), table], rows)
 
 
 def simulated(
