@@ -183,7 +183,9 @@ def tutorial_commands(text: str) -> str:
     for line in whole_lines(text).splitlines():
         command, _, remark = line.removeprefix("$ planner ").partition("   # ")
         expected = int(found[1]) if (found := re.match(r"exit code (\d)", remark.strip())) else 0
-        done = ran(*shlex.split(command))
+        # The other solver's proof takes long, and tests/analysis/test_verification.py has it.
+        words = [*shlex.split(command), *["--no-solve"] * command.startswith("verify plan/")]
+        done = ran(*words)
         assert done.code == expected, f"{line}\n{done.err}"
         said += done.out
     return said

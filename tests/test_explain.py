@@ -301,7 +301,7 @@ def test_whenever_time_runs_out_what_is_said_is_true(
     whole = solve_with(inputs, Options()).infeasibility
     assert whole is not None
     oracle = Oracle(inputs, Effort())  # it knows what it was asked before
-    for questions in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
+    for questions in (0, 1, 3, 8, 21, 55):
         with monkeypatch.context() as patch:
             stop_after(patch, questions)
             found = solve_with(inputs, Options()).infeasibility

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
+from planner.loader import documents
 from tests.bad_input.conftest import Answer, HallRunner, Runner, lay_out_hall
 from tests.world.files import SOLVE
 
@@ -62,9 +63,14 @@ def test_what_is_no_plain_file(
     assert answer.before == answer.after
 
 
+ALIASES = "a: &a [1, 1]\n" + "".join(
+    f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, one in zip("abcdef", "bcdefg", strict=True)
+)
 TEXTS = {
-    "long list": ("- a\n" * 500_100, "more than 500,000 values"),
-    "long flow": (f"[{'a,' * 500_100}a]", "more than 500,000 values"),
+    "long list": ("- a\n" * 50_100, "more than 50,000 values"),
+    "long flow": (f"[{'a,' * 50_100}a]", "more than 50,000 values"),
+    "a bomb of aliases": (ALIASES, "more than 50,000 values"),
     "a million dashes": ("- " * 1_000_000, "nested deeper than 40 levels"),
     "a million questions": ("? " * 1_000_000, "nested deeper than 40 levels"),
     "a million brackets": ("[" * 1_000_000, "nested deeper than 40 levels"),
@@ -73,7 +79,10 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_yaml_that_would_not_fit(name: str, run: Runner, tmp_path: Path) -> None:
+def test_yaml_that_would_not_fit_is_refused_in_a_line(
+    name: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "MAX_NODES", 50_000)  # a tenth: its reading takes seconds
     text, said = TEXTS[name]
     (tmp_path / "problem.yaml").write_text(text)
     answer = run(SOLVE.split())

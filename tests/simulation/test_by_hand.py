@@ -236,7 +236,7 @@ def test_jobs_that_slurm_calls_failed(tmp_path: Path) -> None:
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 MEANS = (15 * MINUTE, 12 * HOUR)
-LANES, GAPS = 8, 1000
+LANES, GAPS = 4, 600
 
 
 def cases(mean_s: float) -> list[tuple[JobRun, float]]:
