@@ -28,7 +28,6 @@ START = "from planner.cli import main; main()"
 @pytest.mark.parametrize(
     ("setting", "limit", "path"),
     [
-        ("site.facility_power=3 kW", "facility power 3 kW", "site.facility_power"),
         ("budget.capex=0 USD", "capital budget 0 USD", "budget.capex"),
         ("jobs.0.restore={max_time: 1 ms}", "restore time 0.001 s", "jobs.0.restore.max_time"),
         ("jobs.0.gpus={min: 1000}", "minimum GPUs in use 1000", "jobs.0.gpus.min"),
@@ -47,6 +46,38 @@ def test_an_infeasible_problem_names_the_limit(
     assert change is not None, said
     repaired = f"{SOLVE} --set '{setting}' --set '{path}={change[2]}'"
     assert run_in_hall(repaired).exit_code == 0
+
+
+NO_GPUS, NO_ROOM = "no GPU system is on offer", "the site holds 0 GPUs"
+NOTHING = {
+    "budget.capex=1 kUSD": (2, NO_ROOM),
+    "site.facility_power=3 kW": (2, NO_ROOM),
+    "consider.vendors=[Boxes]": (0, ""),  # no storage: its demand is known all the same
+    "consider.vendors=[Quick]": (2, NO_GPUS),
+}
+"""Settings with which nothing can be bought, and how `size` ends with them."""
+
+
+@pytest.mark.parametrize("setting", NOTHING)
+def test_no_command_breaks_where_nothing_can_be_bought(
+    setting: str, run_in_hall: HallRunner, tmp_path: Path
+) -> None:
+    """`verify` ended in a traceback where no storage is on offer."""
+    hall = f"problem.yaml --set '{setting}'"
+    answer = run_in_hall(f"explain {hall}")
+    assert (answer.exit_code, answer.err) == (3, "")
+    assert "Infeasible" in answer.out and setting in answer.out
+    answer, plan = run_in_hall(f"solve {hall} --json"), tmp_path / "none.plan.json"
+    assert (answer.exit_code, answer.err) == (3, "")
+    plan.write_text(answer.out)
+    answer = run_in_hall(f"verify {plan.name}")
+    assert (answer.exit_code, answer.err) == (0, "")
+    assert "asked again: finds no plan either" in answer.out
+    answer = run_in_hall(f"sweep {hall} --vary site.pue=1.1,1.2 -o out")
+    assert (answer.exit_code, answer.out.count("no plan meets every limit")) == (0, 1)
+    answer = run_in_hall(f"size {hall}")
+    ends, said = NOTHING[setting]
+    assert (answer.exit_code, said in answer.err, answer.err.count("\n")) == (ends, True, ends // 2)
 
 
 def test_no_plan_in_time(run_in_hall: HallRunner) -> None:
