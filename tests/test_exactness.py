@@ -157,7 +157,7 @@ def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [9_922_142, 9_924_792, 9_930_091])
-def test_what_must_be_bought_is_bought_in_its_least_order(seed: int) -> None:
+def test_demanded_items_are_bought_in_their_least_order(seed: int) -> None:
     """Purchases with fewer of a type that must stand idle, or of no known draw, were taken."""
     assert not faults(random_case(seed))
 
@@ -203,7 +203,7 @@ def light(case: Case, most_kg: float) -> Case:
     return replace(case, problem=case.problem.model_copy(update={"site": site}))
 
 
-def test_what_stands_on_the_floor_is_limited() -> None:
+def test_floor_weight_is_limited_and_reported() -> None:
     """The best plan under a weight that the best without it passes, and what it says of it."""
     tried, met = 0, 0
     for seed in range(3000, 3010):

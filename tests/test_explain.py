@@ -81,7 +81,7 @@ def test_marginals_are_the_movable_levers_of_the_problem(problem: str) -> None:
         ("enterprise_1MW", "targets.max_days_to_train"),
     ],
 )
-def test_the_settings_give_what_is_said_of_them(name: str, path: str, small: str) -> None:
+def test_settings_of_a_marginal_give_its_value(name: str, path: str, small: str) -> None:
     problem = PROBLEMS.get(name, small)
     found = explained(problem)
     row = row_of(found, path)
@@ -294,7 +294,7 @@ PLANTED = [planted for planted in written() if planted.seed % 9 == 0][:6]
 
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_whenever_time_runs_out_what_is_said_is_true(
+def test_claims_hold_whenever_time_runs_out(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inputs = planted.inputs

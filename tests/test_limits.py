@@ -136,7 +136,7 @@ HUNGRY = BillItem(
 
 
 @pytest.mark.parametrize("figure", SUMS)
-def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
+def test_a_sum_needs_the_inputs_of_its_parts(figure: str) -> None:
     """What the table of figures says it needs is what its value hangs on."""
     left = {name: 0.0 if row.follows_draw else 1.0 for name, row in STATED.items()}
     fed = replace(HUNGRY, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0, stated=left)
@@ -176,7 +176,7 @@ def test_a_target_that_more_gpus_would_miss_binds(maximize: str, gpus: int | Non
     assert binding(request) == {"min_goodput"}
 
 
-def test_what_storage_must_reach_for_more_gpus_binds() -> None:
+def test_storage_demand_of_more_gpus_binds() -> None:
     request = hall()
     request.job["ingest_per_gpu"] = "0.01 GB/s"
     assert binding(request) == {"ingest"}

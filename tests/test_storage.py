@@ -186,7 +186,9 @@ LOCAL = f"{JOB}.checkpoint.local"
         ({f"{LOCAL}.copies": "0"}, "copies"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(settings: Mapping[str, str], said: str) -> None:
+def test_a_local_level_that_contradicts_itself_is_refused(
+    settings: Mapping[str, str], said: str
+) -> None:
     file = shipped.problem_files()[PROBLEM]
     with pytest.raises(InputError) as caught:
         load(file, settings=tuple(f"{path}={value}" for path, value in settings.items()))

@@ -121,7 +121,7 @@ def test_colours_reach_a_terminal_alone_and_no_name_brings_its_own(world: Path) 
     assert plain == on_a_terminal(world, size, TERM="dumb")
 
 
-def test_harmless_text() -> None:
+def test_control_characters_become_spaces() -> None:
     assert harmless("a\x1b[2Jb\x9bc\u202ed\r\ne\tf") == "a [2Jb c d \ne f"
     assert harmless("é ü 10 µs, 東京\n") == "é ü 10 µs, 東京\n"
     assert harmless('{"a": "\x9b\x7f"}') == '{"a": "\\u009b\\u007f"}'
@@ -197,7 +197,9 @@ def test_no_progress_in_a_pipe(small: str) -> None:
     [("sweep", "--mode", "uncertain", "--samples", "20000", "--workers", "1"),
      ("simulate", "--replications", "100000")],
 )  # fmt: skip
-def test_one_key_ends_it_and_it_says_what_is_kept(arguments: tuple[str, ...], small: str) -> None:
+def test_ctrl_c_ends_a_command_and_states_what_is_kept(
+    arguments: tuple[str, ...], small: str
+) -> None:
     before = sorted(Path(small).parent.iterdir())
     ours, theirs = pty.openpty()
     name, *options = arguments

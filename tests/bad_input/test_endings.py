@@ -80,7 +80,7 @@ def test_no_command_breaks_where_nothing_can_be_bought(
     assert (answer.exit_code, said in answer.err, answer.err.count("\n")) == (ends, True, ends // 2)
 
 
-def test_no_plan_in_time(run_in_hall: HallRunner) -> None:
+def test_a_time_limit_before_any_plan_is_exit_code_4(run_in_hall: HallRunner) -> None:
     answer = run_in_hall(f"{SOLVE} --time-limit 1e-9s")
     assert (answer.exit_code, answer.err) == (4, "")
     assert "the time limit was reached before any plan was found" in answer.out
@@ -103,7 +103,7 @@ def test_check_lists_what_is_wrong_on_standard_output(
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
-def test_a_screen_that_takes_no_more() -> None:
+def test_a_full_output_device_is_one_line() -> None:
     with FULL.open("w") as full:
         command = [sys.executable, "-c", START, "check", "--schema", "problem"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -111,7 +111,7 @@ def test_a_screen_that_takes_no_more() -> None:
     assert ended.stderr == "planner: cannot write the output: no space left on device\n"
 
 
-def test_a_pipe_whose_reader_has_left() -> None:
+def test_a_closed_pipe_prints_no_error() -> None:
     command = f"{sys.executable} -c '{START}' check --schema problem | true"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert ended.stderr == ""
@@ -166,19 +166,19 @@ def test_a_command_in_place_of_a_formula_is_an_edit(run_in_hall: HallRunner, run
 
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'{"format":' * 50_000, b"\xff", b"[]", b"null"])
-def test_packed_data_that_no_reader_takes(data: bytes) -> None:
+def test_broken_packed_data_is_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError):
         unpack(base64.b64encode(zlib.compress(data)).decode())
 
 
-def test_two_thousand_folders_in_one_another(run_in_hall: HallRunner) -> None:
+def test_a_path_too_deep_is_one_line(run_in_hall: HallRunner) -> None:
     folder = "a/" * 2000
     answer = run_in_hall(f"{SOLVE} -o {folder}")
     assert_one_line(answer, "cannot write: too many folders", "choose another folder with -o")
 
 
 @pytest.mark.parametrize("error", [IndexError("list index out of range"), NO_SPACE, ValueError()])
-def test_cbc_that_fails(
+def test_a_failure_of_cbc_names_the_other_solver(
     error: Exception, run_in_hall: HallRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
@@ -198,7 +198,7 @@ def test_cbc_that_fails(
         (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
     ],
 )
-def test_what_the_system_refuses_anywhere(
+def test_an_error_of_the_system_is_one_line(
     error: Exception, said: str, run_in_hall: HallRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: Any, **__: Any) -> None:

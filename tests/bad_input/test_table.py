@@ -100,14 +100,14 @@ def faults(row: Row, answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_one_clear_line(row: Row, run: Runner, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_with_place_and_fix(row: Row, run: Runner, tmp_path: Path) -> None:
     row.lay_out(tmp_path)
     answer = run(shlex.split(row.command))
     assert faults(row, answer) == [], answer.err
 
 
 @pytest.mark.parametrize("name", BROKEN_FILES)
-def test_files_that_are_broken_as_a_whole(name: str, run: Runner, tmp_path: Path) -> None:
+def test_broken_files_are_refused_in_a_line(name: str, run: Runner, tmp_path: Path) -> None:
     for file, content in {**FILES, **BROKEN_FILES[name]}.items():
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def test_files_that_are_broken_as_a_whole(name: str, run: Runner, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", IN_A_PROCESS_OF_ITS_OWN)
-def test_the_same_from_a_shell(name: str, tmp_path: Path) -> None:
+def test_a_process_refuses_bad_input_alike(name: str, tmp_path: Path) -> None:
     row = BY_NAME[name]
     row.lay_out(tmp_path)
     start = "import sys; from planner.cli import main; main()"
@@ -232,7 +232,9 @@ def assert_plain(case: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["problem.yaml", "own.yaml", "book.yaml", "net.yaml"])
-def test_damaged_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_text_makes_no_traceback(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     random = Random(f"damage of {name}")
     for case in range(3 * CASES):
@@ -244,7 +246,7 @@ def test_damaged_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("kind", SHIPPED)
-def test_shipped_files_with_replaced_parts(
+def test_replaced_values_make_no_traceback(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -184,7 +184,7 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.example("10MV"), "no example named '10MV'; did you mean '10MW'"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
+def test_a_wrong_argument_is_one_line(
     call: Callable[[], Any], words: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(planner.InputError) as error:

@@ -85,12 +85,14 @@ shares = st.floats(0, 0.99)
 
 
 @pytest.mark.parametrize(("i", "s", "d", "r", "m", "exact"), GOODPUT_TABLE)
-def test_goodput_table(i: float, s: float, d: float, r: float, m: float, exact: float) -> None:
+def test_goodput_of_one_level_has_its_known_values(
+    i: float, s: float, d: float, r: float, m: float, exact: float
+) -> None:
     assert goodput(i, s, d, r, m) == pytest.approx(exact, abs=6e-6)
 
 
 @given(mttis, ratios, shares, ratios, ratios, ratios, st.floats(0, 1))
-def test_losses_add_up_to_what_is_lost(
+def test_losses_add_up_to_the_lost_goodput(
     mtti: float,
     z: float,
     stall_share: float,
@@ -154,7 +156,7 @@ def test_published_two_level_overheads(
     assert 1 / best[0] - 1 == pytest.approx(overhead, abs=1e-4)
 
 
-def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
+def test_a_loss_without_its_times_is_zero() -> None:
     levels = HOURLY._replace(restore=50, slowdown=0.3)
     parts = losses(levels)
     assert min(share for cause, share in parts.items() if cause != "waiting") > 0
@@ -167,7 +169,7 @@ def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     assert losses(levels._replace(stall=121))["stall"] == 1
 
 
-def test_what_needs_the_remote_level() -> None:
+def test_remote_share_counts_failures_without_a_local_copy() -> None:
     shares = {"software": 0.22, "gpu": 0.6, "node": 0.15, "rack": 0.03}
     recovers = {"software": "yes", "gpu": "yes", "node": "peer", "rack": "no"}
     assert remote_share(shares, recovers, copies=2) == pytest.approx(0.03)  # type: ignore[arg-type]
@@ -254,7 +256,7 @@ def test_recursion_and_poisson_give_the_same_share() -> None:
     assert waiting_odds(2_000, 0.01) == 0.0
 
 
-def test_spares_in_each_rack() -> None:
+def test_spares_in_racks_agree_with_racks_that_fail_alone() -> None:
     """Near 1 it is the product of what each rack gives, a rack alone is exact. Far from it more is
     left than of racks that fail by themselves: none fails while all wait."""
     each = waiting_share(2, 0.05)
