@@ -56,10 +56,20 @@ PARTS = ("lines", "notes", "proof")
 
 _LABEL_WIDTH = 16
 _TILES = (
-    "useful_pflops", "useful_gpus", "gpus_used", "goodput", "capex_usd", "facility_power_kw",
-    "days_to_train", "tco_usd", "racks", "delivered_write_gb_per_s", "interval_s", "usable_tb",
+    "useful_pflops",
+    "useful_gpus",
+    "gpus_used",
+    "goodput",
+    "capex_usd",
+    "facility_power_kw",
+    "days_to_train",
+    "tco_usd",
+    "racks",
+    "delivered_write_gb_per_s",
+    "interval_s",
+    "usable_tb",
     "restore_s",
-)  # fmt: skip
+)
 _MOST_TILES, _MOST_LIMITS, _MOST_NOTES = 5, 6, 3
 _FAR = 0.9
 """Below this used share a binding limit says why it binds."""
