@@ -266,7 +266,7 @@ def concave_works(case: Case, random: Random) -> list[UsefulWork]:
 
 
 def holds_everywhere(useful: UsefulWork, random: Random) -> int:
-    some, tried = points(useful, random, 12), 0
+    some, tried = points(useful, random, 7), 0
     most = Point(*(max(each) for each in zip(*some, strict=True))) if some else None
     for at in some:
         assert most is not None
