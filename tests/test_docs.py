@@ -131,12 +131,6 @@ def test_links_lead_somewhere() -> None:
             assert anchor in anchors(target), f"{name_of(page)}: {link}"
 
 
-def test_yaml_snippets_can_be_read() -> None:
-    for page in PAGES:
-        for text in fences(page, "yaml"):
-            list(yaml.compose_all(text))
-
-
 def snippet_files(folder: Path) -> list[Path]:
     """Write every snippet that names its file into ``folder``."""
     paths = []

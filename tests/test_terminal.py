@@ -187,11 +187,6 @@ def test_progress_is_on_the_terminal_and_goes(
         assert on_a_terminal(tmp_path, (*command, "-q"), stream="stderr") == ""
 
 
-def test_no_progress_in_a_pipe(small: str) -> None:
-    with started(subprocess.PIPE, *TORNADO, small, "--workers", "1") as process:
-        assert process.communicate()[1] == b""
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("sweep", "--mode", "uncertain", "--samples", "20000", "--workers", "1"),
