@@ -512,6 +512,11 @@ def _table(
         if len(_fields(heads[1:], mapping)) >= len(both):
             return None  # the next row is a header by itself
         taken, fields = heads, both
+    if not mapping and not fields.keys() & {"unit_list", "unit_net"}:
+        below = rows[at + len(taken)].cells if at + len(taken) < len(rows) else {}
+        for column, cell in below.items():  # else a column of units of measure
+            if plain_words(_joined(taken, column)) == "unit" and cell.text[-1:].isdigit():
+                fields["unit_net"] = column
     named = fields.keys() & {"description", "part"} and any(each in fields for each in AMOUNTS)
     found = set(fields) >= set(mapping) if mapping else named and len(fields) >= _LEAST_FIELDS
     if not taken or not found:

@@ -53,8 +53,8 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
     (
         "total",
         r"^(grand |net |overall |quote |quotation |offer |order |final |project |"
-        r"contract |invoice )?(total|sum|gesamtsumme|gesamtbetrag|gesamt|endsumme|summe|"
-        r"[üu]bertrag|carried (over|forward))\b",
+        r"contract |invoice )?(total|sum|gesamt(summe|betrag)?|[üu]bertrag|"
+        r"((netto|brutto|end|auftrags)(gesamt)?)?(summe|betrag)|carried (over|forward))\b",
     ),
     (
         "tax",
