@@ -17,9 +17,7 @@ from planner.loader import load
 from planner.optimizer.search import Effort
 from planner.schema.analysis import Explanation, Marginal
 from planner.schema.plan import Infeasibility, Plan, Step
-from planner.terminal import STANDARD
 from tests.infeasible.plant import Planted, check_one, check_together, written
-from tests.report.hostile import TEXTS, lay_out
 from tests.world.commands import once, ran
 from tests.world.solved import solve
 
@@ -28,10 +26,6 @@ PROBLEMS = {
     for name in ("megatron_1t", "gpt3_octet", "enterprise_1MW")
 }
 NAMES = ("small", "megatron_1t", "gpt3_octet")
-HOSTILE = (
-    "equals", "command", "link", "tab", "newline", "control", "noncharacter", "lines", "marks",
-    "override", "sheet_name", "escape", "long",
-)  # fmt: skip
 CLOSE = 2e-5
 
 
@@ -123,21 +117,6 @@ def test_the_workbook_has_every_limit_and_item(name: str, small: str, tmp_path: 
         assert {row.label, row.text} <= texts
     assert found.why_not is not None
     assert {item.model for item in found.why_not.items} <= texts
-
-
-# Names from elsewhere.
-
-
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
-    path = lay_out(tmp_path, TEXTS[name])
-    done = ran("explain", str(path), "-o", str(tmp_path / "out"), "-q")
-    assert (done.code, done.err) == (0, "")
-    assert all(line.isprintable() for line in done.out.split("\n"))
-    assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
-    book = book_of(tmp_path / "out" / "problem.explanation.xlsx")
-    assert no_formula(book)
 
 
 # Settings and scenarios.

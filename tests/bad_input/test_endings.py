@@ -13,7 +13,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import pulp
 import pytest
 
 from planner.files import load_bytes
@@ -175,18 +174,6 @@ def test_a_path_too_deep_is_one_line(run_in_hall: HallRunner) -> None:
     folder = "a/" * 2000
     answer = run_in_hall(f"{SOLVE} -o {folder}")
     assert_one_line(answer, "cannot write: too many folders", "choose another folder with -o")
-
-
-@pytest.mark.parametrize("error", [IndexError("list index out of range"), NO_SPACE, ValueError()])
-def test_a_failure_of_cbc_names_the_other_solver(
-    error: Exception, run_in_hall: HallRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(pulp.COIN_CMD, "actualSolve", fail)
-    answer = run_in_hall(f"{SOLVE} --solver cbc")
-    assert_one_line(answer, "CBC failed: ", "TMPDIR", "--solver highs")
 
 
 @pytest.mark.parametrize(
