@@ -485,7 +485,7 @@ def prove_again(
     """
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
     floor = None if best is None else best * (1.0 + BETTER if case.maximise else 1.0 - BETTER)
-    teams = list(itertools.islice(_teams(case), MOST_TEAMS + 1))
+    teams = list(itertools.islice(_teams(case), MOST_TEAMS + 1)) if case.storage else []
     if len(teams) > MOST_TEAMS:
         return SecondProof(None, None, (f"more than {MOST_TEAMS} sets of types and ways",), 0)
     left, parts, opened = teams[::-1], 0, list[Team]()
