@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from planner import figures
 from planner.analysis.verification import assembly_faults
 from planner.case import Case
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
+from planner.optimizer import work
 from planner.schema.catalog import Figure, PortGroup
 from planner.schema.job import Checkpoint, FixedInterval, Job, Parallelism
 from planner.schema.plan import Plan, RackGroup
@@ -24,7 +26,7 @@ from planner.sizing import availability, checkpoint
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verifier import job, limits, recheck, unit_faults, verify
 from planner.verifier.fabric import Devices, compute_leaves
-from tests.world.known_plans import KNOWN, everything
+from tests.world.known_plans import KNOWN, everything, limited
 from tests.world.solved import DENSE_HALL, solve, solved
 from tests.world.tampering import JOB, DataPath, disagreements, leaves, put, tampered
 
@@ -159,6 +161,8 @@ def test_a_missing_limit_is_named(name: str) -> None:
         assert f"limits.{report.name}: missing" in text
 
 
+OPTION: DataPath = ("storage_options", "options", 0)
+PROGRAM: DataPath = ("objective", "program")
 # plan | where | value instead | what is named
 WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("limited", ("lines", 0, "sku"), "gpu_z", "parts are missing or wrong"),
@@ -179,6 +183,15 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: not as the"),
     ("limited", ("objective", "gap_asked"), 0.01, "objective.gap_asked: plan says 0.01"),
     ("everything", ("searched",), ("gpu_a", "box"), "searched: gpu_b was not"),
+    ("limited", (*OPTION, "list_usd"), 1e6, "storage_options.options[0].list_usd"),
+    ("limited", (*OPTION, "items", 0, "purchased"), 9, "storage_options.options[0].box"),
+    ("limited", (*OPTION, "items", 0, "unit_low_usd"), 9.0, "box.unit_low_usd: plan says 9"),
+    ("limited", (*OPTION, "items", 0, "units"), 9, "storage_options.options[0]: units"),
+    ("everything", ("totals", "capex_by_section_usd", "Storage"), 9.0, "section_usd.Storage"),
+    ("everything", (*PROGRAM, "capex_usd"), 9e9, "objective.program.capex_usd: plan says 9"),
+    ("everything", (*PROGRAM, "capex_bound_usd"), 9e9, "objective.program: bound of capex_usd"),
+    ("everything", (*PROGRAM, "capex_gap"), 0.1, "objective.program: gap of capex_usd"),
+    ("everything", ("objective", "best_capex_usd"), 9.0, "objective.best_capex_usd: of the"),
 ]
 
 
@@ -232,6 +245,18 @@ def test_an_interval_that_is_not_the_best_is_named() -> None:
     fixed = replace(inputs, problem=put(inputs.problem, path[1:], asked))
     text = disagreements(inputs, solve(fixed))
     assert "s is not the best allowed interval" in text
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_an_interval_by_first_order_is_named(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Young's interval and Daly's lose a 1e-7 of goodput: nothing that a limit would show."""
+
+    def first_order(stopped: Any) -> Any:
+        return (2.0 * stopped) ** 0.5 - share * stopped
+
+    monkeypatch.setattr(work, "optimal_period", first_order)
+    with pytest.raises(VerificationError, match="not the best allowed interval"):
+        solve(replace(limited().inputs))
 
 
 def test_a_companion_too_few_or_left_out_is_named() -> None:
@@ -358,3 +383,6 @@ def test_sums_of_the_schema_are_computed_anew(name: str, monkeypatch: pytest.Mon
         monkeypatch.setattr(owner, field, fault)
         assert not recheck(inputs, plan).all, field
         monkeypatch.undo()
+    wrong = figures.OBJECTIVES["heat"]
+    monkeypatch.setitem(figures.OBJECTIVES, inputs.problem.objective.name, wrong)
+    assert not recheck(inputs, plan).all

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.figures import OBJECTIVES
+from planner.figures import FIGURES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.job import FixedInterval
@@ -27,12 +27,23 @@ UNLISTED = ("gpu_types", "fabric.")
 """Limits that a plan lists only where they decide."""
 NOTHING = 1e-9
 """Bandwidth in place of none, GB/s."""
-BEST_WITHIN = 1e-6
+BEST_WITHIN = 1e-9
 GAP_NOISE = 1e-9
 TRIED = 4001
 """Intervals among which a better one is looked for."""
 TIES = 2e-6
 """Share of the objective that breaking ties may take, each of a few times."""
+PROVEN = 4e-6
+"""Share by which search and integer program may differ."""
+OBJECTIVE = {
+    "goodput": "useful_pflops",
+    "gpus": "gpus_used",
+    "cost": "capex_usd",
+    "tco": "tco_usd",
+    "power": "it_power_kw",
+    "heat": "heat_btu_per_h",
+}
+"""Figure of an objective, where it is not named alike."""
 RULES = {
     "light": (1.0, 0.75, 1),
     "medium": (2.0, 1.5, 1),
@@ -225,9 +236,10 @@ def best_interval(run: Run, reached: Mapping[str, Reached]) -> str | None:
 def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     """Recompute the objective's value; require a best value, bound and gap that fit it."""
     asked, goal, totals = run.basis.problem.objective, plan.objective, plan.totals
-    row, sign = OBJECTIVES[asked.name], -1.0 if asked.minimize else 1.0
-    own = getattr(totals if hasattr(totals, row.figure.name) else run.f, row.figure.name)
-    fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
+    name, sign = OBJECTIVE.get(asked.name, asked.name), -1.0 if asked.minimize else 1.0
+    own = getattr(totals if hasattr(totals, name) else run.f, name)
+    fields = {"name": asked.name, "value": own, "unit": FIGURES[name].unit}
+    fields |= {"sense": "minimize" if asked.minimize else "maximize"}
     fields |= {"indifference": asked.indifferent, "gap_asked": plan.provenance.gap}
     found.expect("objective", goal, fields)
     best, proven = goal.best, plan.status == "optimal" or goal.gap is not None
@@ -252,3 +264,26 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     found.require(given_away <= most, text)
     within = gap <= goal.gap_asked + GAP_NOISE or plan.status != "optimal"
     found.require(within, f"status: optimal, but the gap is {gap}")
+    if goal.best_capex_usd is not None and totals is not None and prefer is None:
+        least = (totals.capex_usd or 0.0) * (1 - PROVEN)
+        found.at_most("objective.best_capex_usd: of the cheapest", least, goal.best_capex_usd)
+    _check_program(found, plan, best)
+
+
+def _check_program(found: Findings, plan: Plan, best: float) -> None:
+    """Require a proof by the integer program that fits the plan: best value, bounds and gaps."""
+    program, totals = plan.objective.program, plan.totals
+    if program is None or totals is None or totals.capex_usd is None:
+        return
+    capex_usd = totals.capex_usd
+    for stated, known, bound, gap, name in (
+        (program.value, best, program.bound, program.gap, "value"),
+        (program.capex_usd, capex_usd, program.capex_bound_usd, program.capex_gap, "capex_usd"),
+    ):
+        if stated is None or bound is None or program.status != "optimal":
+            continue
+        near = Near(known, PROVEN * abs(known))
+        found.expect(f"objective.program.{name}", stated, near)
+        found.expect(f"objective.program: bound of {name}", bound, near)
+        own = abs(bound - stated) / max(abs(stated), NOTHING)
+        found.expect(f"objective.program: gap of {name}", gap, Near(own, GAP_NOISE))
