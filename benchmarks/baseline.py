@@ -19,8 +19,20 @@ import pulp
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-UNITS = {"kW": 1, "MW": 1e3, "W": 1e-3, "GB/s": 1, "TB": 1, "TFLOP/s": 1, "RU": 1, "USD": 1,
-         "MUSD": 1e6, "s": 1, "min": 60, "T": 1e12}  # fmt: skip
+UNITS = {
+    "kW": 1,
+    "MW": 1e3,
+    "W": 1e-3,
+    "GB/s": 1,
+    "TB": 1,
+    "TFLOP/s": 1,
+    "RU": 1,
+    "USD": 1,
+    "MUSD": 1e6,
+    "s": 1,
+    "min": 60,
+    "T": 1e12,
+}
 BYTES_PER_PARAMETER = 14
 
 

@@ -21,8 +21,13 @@ from typing import Any
 from planner.portfolio.inputs import load
 from planner.portfolio.plan import solve
 
-GPUS = ["nvidia_dgx_h100", "nvidia_dgx_h200", "nvidia_dgx_b200", "nvidia_dgx_b300",
-        "nvidia_gb200_nvl72"]  # fmt: skip
+GPUS = [
+    "nvidia_dgx_h100",
+    "nvidia_dgx_h200",
+    "nvidia_dgx_b200",
+    "nvidia_dgx_b300",
+    "nvidia_gb200_nvl72",
+]
 FAMILIES = ["ddn_exascaler", "ddn_exascaler_hybrid_io", "weka_nitro", "weka_prime", "netapp_ontap"]
 CATALOGS = ["gpu_systems", "storage_ddn", "storage_weka", "storage_netapp", "network", "facility"]
 NETWORK = {

@@ -46,14 +46,17 @@ def main() -> None:
     runs = parser.parse_args().runs
     commands = {
         "plain PuLP + CBC + openpyxl, linear part": [
-            sys.executable, str(ROOT / "benchmarks" / "baseline.py"), str(PROBLEM), "bill.xlsx",
+            sys.executable,
+            str(ROOT / "benchmarks" / "baseline.py"),
+            str(PROBLEM),
+            "bill.xlsx",
         ],
         "planner solve, with workbook and JSON": [PLANNER, "solve", str(PROBLEM)],
         "planner solve, 100 MW": [PLANNER, "solve", str(PROBLEM), *_hall("100 MW")],
         "planner solve, 1 GW": [PLANNER, "solve", str(PROBLEM), *_hall("1 GW")],
         "planner check": [PLANNER, "check", str(PROBLEM)],
         "planner --help": [PLANNER, "--help"],
-    }  # fmt: skip
+    }
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
         for command in commands.values():

@@ -102,10 +102,21 @@ def ours(problem: Path, kind: Kind, folder: Path, jobs: int = 2) -> dict[str, fl
     """Run `planner sweep`; return the CPU seconds it takes and what its record says."""
     out = folder / "out"
     command = [
-        sys.executable, "-c", "from planner.cli import main; main()", "sweep", str(problem),
-        *kind.asked, "--gap", str(kind.gap), "--workers", str(jobs), "--quiet",
-        "--json", "-o", str(out),
-    ]  # fmt: skip
+        sys.executable,
+        "-c",
+        "from planner.cli import main; main()",
+        "sweep",
+        str(problem),
+        *kind.asked,
+        "--gap",
+        str(kind.gap),
+        "--workers",
+        str(jobs),
+        "--quiet",
+        "--json",
+        "-o",
+        str(out),
+    ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

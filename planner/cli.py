@@ -318,7 +318,7 @@ def explain(
     return deliver(partial(study, problem, **options), target)
 
 
-@command("compare 10MW.yaml --rules")
+@command("compare 10MW.plan.json 12MW.plan.json")
 def compare(
     files: Annotated[list[Path], _argument("Plans, problems, workbooks.", metavar="FILE")],
     by_rules: Annotated[bool, _option("Storage by the job, by vendors' rules.", "--rules")] = False,
@@ -531,7 +531,7 @@ def characterize(
 @command("quote import acme.xlsx --vendor ACME", quotes, "import")
 def quote_import(
     file: Annotated[Path, _argument("The vendor's file: .xlsx or .csv.", metavar="FILE")],
-    vendor: Annotated[str, _option("Name of the vendor.", show_default=False)],
+    vendor: Annotated[Text, _option("Name of the vendor.", show_default="name of FILE")] = None,
     map_: Annotated[Path | None, _option("Layout, a .map.yaml.", "--map", metavar="FILE")] = None,
     problem: Annotated[Path | None, _option("Problem whose catalogs apply.")] = None,
     date: Annotated[Text, _option("Date of the quote.", metavar="YYYY-MM-DD")] = None,
@@ -547,7 +547,8 @@ def quote_import(
     """
     from planner.commands.quote import import_quote
 
-    study = partial(import_quote, file, output, problem=problem, vendor=vendor, mapping=map_)
+    named = file.stem if vendor is None else vendor
+    study = partial(import_quote, file, output, problem=problem, vendor=named, mapping=map_)
     study = partial(study, date=date, currency=currency, rates=rate or ())
     return deliver(study, Target("quote import", file, as_json=as_json, full=True))
 
@@ -573,10 +574,6 @@ def quote_rfq(
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
     files: Annotated[list[Path], _argument("Problem, then bids.", metavar="PROBLEM BID")],
-    vendor: Annotated[Texts, _option("Vendor of a bid.", metavar="FILE=NAME")] = None,
-    map_: Annotated[Texts, _option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[Texts, _option("Date, if not stated.", metavar="FILE=DATE")] = None,
-    currency: Annotated[Texts, _option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -587,11 +584,11 @@ def quote_bid(
 ) -> int:
     """Evaluate vendors' quotes as bids on a problem.
 
-    Limits met, useful work and cost over the term, gaps, the best mix with proof, and each bid's
-    break-even price. Exit code 3 where no bid meets every limit.
+    A BID is a vendor's file, or its FILE.quote.json of planner quote import, which takes vendor,
+    date, currency and layout. Shown: limits met, useful work and cost over the term, gaps, the best
+    mix with proof. Exit code 3 where no bid meets every limit.
     """
-    study = partial(library.bid, *files, settings=set_, scenario=scenario, vendor=vendor)
-    study = partial(study, mapping=map_, date=date, currency=currency, rate=rate)
+    study = partial(library.bid, *files, settings=set_, scenario=scenario, rate=rate)
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
 
 

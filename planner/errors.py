@@ -100,6 +100,10 @@ class InputError(PlannerError):
         return InputError([replace(finding, **place) for finding in self.findings])
 
 
+class NoPlaceError(InputError):
+    """Within the limits of a portfolio a job can run nowhere."""
+
+
 class NoPlanError(PlannerError):
     """A study has no feasible plan (exit code 3)."""
 

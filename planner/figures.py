@@ -307,17 +307,24 @@ STATED: dict[str, Stated] = {
 }
 """By the name of the figure, in the order in which the bill has them."""
 
+_BY_UNIT = {
+    "GPUs": "provides.gpus spare_unit.tray",
+    "GB/s": "provides.read provides.write provides.burst_write client.write "
+    "client.read local.write local.host_copy",
+    "s": "provides.burst_window",
+    "TB": "provides.usable local.capacity",
+    "TB/day": "provides.endurance",
+    "kW": "consumes.it_power consumes.typical_power provides.cooling provides.feed gpu.tdp",
+    "racks": "consumes.racks",
+    "GB": "gpu.memory",
+    "TFLOP/s": "gpu.bf16_dense gpu.fp8_dense",
+    "1/day": "gpu.failures_per_day",
+    "units": "min_units max_units",
+    "nodes": "fail_units",
+    "m": "reach",
+}
 ITEM_UNITS = {
     **{row.paths[0]: row.figure.unit for row in STATED.values() if len(row.paths) == 1},
-    "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
-    "provides.burst_write": "GB/s", "provides.burst_window": "s",
-    "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
-    "consumes.racks": "racks", "consumes.typical_power": "kW",
-    "provides.cooling": "kW", "provides.feed": "kW",
-    "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
-    "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
-    "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
-    "fail_units": "nodes", "local.write": "GB/s", "local.capacity": "TB",
-    "local.host_copy": "GB/s", "reach": "m",
-}  # fmt: skip
+    **{path: unit for unit, paths in _BY_UNIT.items() for path in paths.split()},
+}
 """The unit of every figure of a catalog item but shares, by its dotted name."""

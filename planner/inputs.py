@@ -38,7 +38,8 @@ _T = TypeVar("_T")
 class Document:
     """The data of one file and the line of each part.
 
-    ``origins``: the ``--set`` that replaced a part. Paths in it count from ``folder``.
+    ``origins``: the ``--set`` that replaced a part; ``bare``: the data without them. Paths in it
+    count from ``folder``.
     """
 
     file: str
@@ -47,6 +48,7 @@ class Document:
     origins: dict[DataPath, str] = field(default_factory=dict)
     folder: Path = Path()
     digest: str = ""
+    bare: Any = field(default=None, compare=False)
 
     def line(self, path: DataPath) -> int | None:
         """The line of ``path`` or of its nearest known ancestor."""

@@ -357,10 +357,6 @@ def alternatives(
 def bid(
     problem: ProblemSource,
     *quotes: File,
-    vendor: Settings = None,
-    mapping: Settings = None,
-    date: Settings = None,
-    currency: Settings = None,
     rate: Settings = None,
     **solving: Unpack[Solving],
 ) -> Bids:
@@ -368,8 +364,7 @@ def bid(
 
     Args:
         problem: the problem.
-        quotes: files of bids.
-        vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
+        quotes: XLSX and CSV files of vendors, or what `quote import` read of them.
         rate: USD for one unit of a currency, by its code.
     """
     from planner.analysis.bids import evaluate
@@ -380,15 +375,7 @@ def bid(
         raise InputError(Finding("files", f"'{problem}' is no problem file", fix=fix))
     check_files(quotes)
     inputs, options, progress = prepare(problem, **solving)
-    read = read_bids(
-        tuple(map(Path, quotes)),
-        inputs,
-        vendor=as_texts(vendor),
-        mapping=as_texts(mapping),
-        date=as_texts(date),
-        currency=as_texts(currency),
-        rate=as_texts(rate),
-    )
+    read = read_bids(tuple(map(Path, quotes)), inputs, as_texts(rate))
     return evaluate(inputs, options, read, progress=progress)
 
 

@@ -72,13 +72,23 @@ POWER_PRICE = Dimension("price of power", "USD/kW/month", ("184 USD/kW/month",))
 WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
 SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True, least=1e-12)
 PARAMETERS = Dimension(
-    "number of parameters", "1", ("1.008 T", "70 B"), bare=True, high=1e18, least_bare=1e6,
+    "number of parameters",
+    "1",
+    ("1.008 T", "70 B"),
+    bare=True,
+    high=1e18,
+    least_bare=1e6,
     likely=((1e4, "B"), (1e6, "M")),
-)  # fmt: skip
+)
 TOKENS = Dimension(
-    "number of tokens", "1", ("15 T", "366 B"), bare=True, high=1e18, least_bare=1e6,
+    "number of tokens",
+    "1",
+    ("15 T", "366 B"),
+    bare=True,
+    high=1e18,
+    least_bare=1e6,
     likely=((1e2, "T"), (1e5, "B"), (1e6, "M")),
-)  # fmt: skip
+)
 NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True, least=1e-12)
 
 MOST = {

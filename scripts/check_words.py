@@ -19,7 +19,7 @@ PRIVATE = re.compile(
     r"\b(so many|so much|is told|are told|tells? no|stands? (there|in|beside)|given away|"
     r"gives? way|lays? over|comes? to|mend(s|ed)?|is asked of|are asked of)\b",
     re.IGNORECASE,
-)  # fmt: skip
+)
 MOST_WHAT = 1
 """Per 1,000 words of docstrings; linopy has 0.4."""
 MOST_PRIVATE = 0.3

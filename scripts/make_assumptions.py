@@ -35,39 +35,51 @@ _STATE = sorted(
 
 INPUTS: Mapping[str, tuple[str, str, str]] = {
     "pue": (
-        "site.pue", "1.16:1.58",
+        "site.pue",
+        "1.16:1.58",
         "median with liquid to the chip (aiinframap.com) to the average of halls in 2024 "
         "(Uptime Institute, by lowdown.today)",
     ),
     "delivered_fraction.write": (
-        "storage.delivered_fraction.write", "16 %:100 %", "seen in production, to nameplate",
+        "storage.delivered_fraction.write",
+        "16 %:100 %",
+        "seen in production, to nameplate",
     ),
     "delivered_fraction.read": (
-        "storage.delivered_fraction.read", "20 %:100 %", "seen in production, to nameplate",
+        "storage.delivered_fraction.read",
+        "20 %:100 %",
+        "seen in production, to nameplate",
     ),
     "dwpd.tlc": (
-        "storage.dwpd.tlc", "0.7:3",
+        "storage.dwpd.tlc",
+        "0.7:3",
         "5+2 stripes write 1.4 times what they are given, to mixed-use drives",
     ),
     "checkpoint_size": (
-        "jobs.0.bytes_per_parameter", f"{_STATE[0].value:g}:{_STATE[-1].value:g}",
+        "jobs.0.bytes_per_parameter",
+        f"{_STATE[0].value:g}:{_STATE[-1].value:g}",
         f"optimizer states: {_STATE[0].source} to {_STATE[-1].source}",
     ),
     "failures": (
-        "jobs.0.failures.per_gpu_day", f"{_FAILURES[0].value:g}:{_FAILURES[-1].value:g}",
+        "jobs.0.failures.per_gpu_day",
+        f"{_FAILURES[0].value:g}:{_FAILURES[-1].value:g}",
         f"{_FAILURES[0].meaning} to {_FAILURES[-1].meaning} ({_FAILURES[-1].source})",
     ),
     "stall": ("jobs.0.checkpoint.stall", "0.3 s:7 s", "reported"),
     "restart": ("jobs.0.restore.restart", "2 min:20 min", "reported"),
     "lost_time": (
-        "jobs.0.lost_time", f"{LOST_TIME.low:g}:{LOST_TIME.high:g}", LOST_TIME.meaning,
+        "jobs.0.lost_time",
+        f"{LOST_TIME.low:g}:{LOST_TIME.high:g}",
+        LOST_TIME.meaning,
     ),
     "repair.share": ("jobs.0.repair.share", "+-20%", FIFTH),
     "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "published for a tray, to days for a rack"),
     "client_limit": (
-        "storage.client_limit.write", "0.5 GB/s:2 GB/s", "half and twice: one source alone",
+        "storage.client_limit.write",
+        "0.5 GB/s:2 GB/s",
+        "half and twice: one source alone",
     ),
-}  # fmt: skip
+}
 """What a plan assumes of a problem, by the assumption's name: path, both ends, why these."""
 
 MORE: Mapping[str, tuple[str, str]] = {
@@ -84,8 +96,10 @@ IN_MONEY = ("electricity", "years")
 AT_REST = {"repair.swap": "time of a swap beyond a restart"}
 """Assumptions of nothing, of which there is no fifth."""
 
-FIGURES = {"Compute": ("consumes.it_power", "gpu.bf16_dense"),
-           "Storage": ("consumes.it_power", "provides.read", "provides.write")}  # fmt: skip
+FIGURES = {
+    "Compute": ("consumes.it_power", "gpu.bf16_dense"),
+    "Storage": ("consumes.it_power", "provides.read", "provides.write"),
+}
 """Figures of what the plan buys that may move it, by section."""
 
 GAP = 1e-3
@@ -127,9 +141,11 @@ LEVERS: Mapping[str, tuple[str, ...]] = {
     "stall derived from the copy to the host": _STALL,
     "and checkpoints on drives, a restart from them in 2 min": _TWO_LEVELS,
     "power, replicas of 64 or 128 and both levels open": (
-        "power={points: open}", _SPREAD, *_TWO_LEVELS,
+        "power={points: open}",
+        _SPREAD,
+        *_TWO_LEVELS,
     ),
-}  # fmt: skip
+}
 """Levers of the job, and what is set for each."""
 
 LEFT_OUT: Mapping[str, str] = {
@@ -219,18 +235,25 @@ def _worth() -> Iterator[str]:
         ("assumption", "value", "from", "low", "work", "high", "work", "why this range"),
         [
             (
-                swing.label, _now(swing), _source(swing.path), swing.low.text,
-                _change(swing.low), swing.high.text, _change(swing.high), spans()[swing.path][1],
+                swing.label,
+                _now(swing),
+                _source(swing.path),
+                swing.low.text,
+                _change(swing.low),
+                swing.high.text,
+                _change(swing.high),
+                spans()[swing.path][1],
             )
             for swing in moving
         ],
-    )  # fmt: skip
+    )
     listed = "; ".join(f"{s.label} ({_now(s)}, {s.low.text} to {s.high.text})" for s in still)
     yield f"No change within the proven gap: {listed}." if still else ""
     rest = "; ".join(
         f"{each.label} ({each.value:g} {each.unit})"
-        for each in plan().assumptions if each.name in IN_MONEY
-    )  # fmt: skip
+        for each in plan().assumptions
+        if each.name in IN_MONEY
+    )
     yield f"Change of money alone: {rest}. Set to zero: {'; '.join(AT_REST.values())}."
 
 

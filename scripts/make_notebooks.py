@@ -99,9 +99,10 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         '    rows = bought.assign(price=bought["unit_net_usd"] * factor)\n'
         '    table = rows[["part_number", "model", "quantity", "price"]].copy()\n'
         '    table.columns = ["Part Number", "Description", "Qty", "Unit Price"]\n'
-        '    table.to_csv(f"{name}.csv", index=False)',
-        'planner.bid(hall, "one.csv", "two.csv", currency={"one.csv": "USD", "two.csv": "USD"},\n'
-        '            date={"one.csv": "2026-11-20", "two.csv": "2026-11-20"})',
+        '    with open(f"{name}.csv", "w") as file:\n'
+        '        file.write("Quote date: 2026-11-20, prices in USD\\n")\n'
+        "        table.to_csv(file, index=False)",
+        'planner.bid(hall, "one.csv", "two.csv")',
     ),
     "sweep": (
         "# Many scenarios\n\nEach solved to a proven gap, as rows of one table. A row is proof of what is possible, "

@@ -81,9 +81,15 @@ class Chart:
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')
 
     def text(
-        self, x: float, y: float, words: str, colour: str = INK, size: int = 13,
-        anchor: str = "start", weight: str = "normal",
-    ) -> None:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        words: str,
+        colour: str = INK,
+        size: int = 13,
+        anchor: str = "start",
+        weight: str = "normal",
+    ) -> None:
         """Write words at a position."""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" font-size="{size}" '

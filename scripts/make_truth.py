@@ -89,9 +89,12 @@ RUNS = (
 )
 """Llama 3.1 405B: run_start to run_stop in the logs, without the official normalisation."""
 NAMES = {
-    "nvidia_dgx_h100": "H100", "nvidia_dgx_h200": "H200", "nvidia_dgx_b200": "B200",
-    "nvidia_gb200_nvl72": "GB200", "nvidia_gb300_nvl72": "GB300",
-}  # fmt: skip
+    "nvidia_dgx_h100": "H100",
+    "nvidia_dgx_h200": "H200",
+    "nvidia_dgx_b200": "B200",
+    "nvidia_gb200_nvl72": "GB200",
+    "nvidia_gb300_nvl72": "GB300",
+}
 
 
 @dataclass(frozen=True)
@@ -236,11 +239,14 @@ def scales() -> Iterator[Row]:
         lost = 1.0 - ScaleLaw(exponent=power, reference=few).share(many)
         yield Row(
             f"MFU lost, {NAMES[system]} {precision.upper()}, {few} to {many:,} GPUs",
-            1.0 - seen[many] / seen[few], lost, share_text,
+            1.0 - seen[many] / seen[few],
+            lost,
+            share_text,
             f"exponent {power:.3f} of other systems",
             "the faster the arithmetic, the more scale costs: FP8 is predicted from NVFP4 runs, "
-            "and the other way round", "MLPerf v5.0 and v5.1 logs",
-        )  # fmt: skip
+            "and the other way round",
+            "MLPerf v5.0 and v5.1 logs",
+        )
 
 
 def power() -> Iterator[Row]:
@@ -252,14 +258,17 @@ def power() -> Iterator[Row]:
     for each_kw, words in ((rated_kw, "as rated"), (rated_kw * capped, "capped at 960 of 1,200 W")):
         per_gpu = (each_kw + OTHER_KW) / gpus
         yield Row(
-            f"GB200 in a facility of 150 MW, {words}", 83_000.0,
-            150_000.0 / 1.08 / per_gpu, lambda value: f"{value:,.0f}",
+            f"GB200 in a facility of 150 MW, {words}",
+            83_000.0,
+            150_000.0 / 1.08 / per_gpu,
+            lambda value: f"{value:,.0f}",
             f"{each_kw:.1f} kW a rack, {OTHER_KW:g} kW of fabric, storage and management beside "
             "it, PUE 1.08 (Meta's average of 2023)",
             "fabric, storage and management are estimates, not Meta's figures"
-            if each_kw < rated_kw else "Meta caps its GPUs; this row shows the effect of the cap",
+            if each_kw < rated_kw
+            else "Meta caps its GPUs; this row shows the effect of the cap",
             "Ardestani et al., arXiv 2605.24461 (83K GB200, 150 MW, 960 W)",
-        )  # fmt: skip
+        )
 
 
 OTHER_KW = 18.5
@@ -269,42 +278,52 @@ OTHER_KW = 18.5
 def kept() -> Iterator[Row]:
     """Yield which share of its time a job keeps."""
     yield _kept(
-        "Llama 3 405B, 16,384 H100: effective training time (more than)", 0.90,
-        mtti_s(LLAMA3, 16_384), 600.0 + 60.0,
+        "Llama 3 405B, 16,384 H100: effective training time (more than)",
+        0.90,
+        mtti_s(LLAMA3, 16_384),
+        600.0 + 60.0,
         "419 interruptions in 54 days; stall 5 s, restart 10 min, restore 1 min, best interval",
-        "only a floor is published; it counts planned stops, too", "arXiv 2407.21783",
-    )  # fmt: skip
+        "only a floor is published; it counts planned stops, too",
+        "arXiv 2407.21783",
+    )
     paper = "Salpekar et al., arXiv 2602.00277"
     for minutes, published in ((10.0, 0.44), (3.0, 0.80)):
         yield Row(
-            f"100,000 GPUs, effective training time, {minutes:g} min lost per failure", published,
-            goodput(1.0, 0.0, 0.0, minutes * MINUTE_S, 18 * MINUTE_S), share_text,
+            f"100,000 GPUs, effective training time, {minutes:g} min lost per failure",
+            published,
+            goodput(1.0, 0.0, 0.0, minutes * MINUTE_S, 18 * MINUTE_S),
+            share_text,
             "their 18 min between failures; nothing else is lost",
             "they subtract the stall from the time between failures; here a failure during a "
             "restart begins it anew, and no stall is left to a failure that comes sooner",
             paper,
-        )  # fmt: skip
+        )
     at_32k = 0.0023 / 8
     yield Row(
-        "100,000 GPUs, 10 min lost, from the failures at 32,000", 0.44,
-        goodput(1.0, 0.0, 0.0, 600.0, mtti_s(at_32k, 100_000)), share_text,
+        "100,000 GPUs, 10 min lost, from the failures at 32,000",
+        0.44,
+        goodput(1.0, 0.0, 0.0, 600.0, mtti_s(at_32k, 100_000)),
+        share_text,
         "2.3 failures per 1,000 servers of 8 and day",
         "failures per GPU are 2.8 times as many at 100,000 GPUs as at 32,000: no constant rate "
-        "reaches both", paper,
-    )  # fmt: skip
+        "reaches both",
+        paper,
+    )
     for name, rate, published in (
         ("dense, three months", (175 - 20) / (90 * 9600), 0.97),
         ("mixture of experts, one month", (71 + 9 + 14) / (30 * 9600), 0.91),
     ):
         lost_s = 60.0 + 8.5 * MINUTE_S + 768.0 / 10.87 + 60.0
         yield Row(
-            f"ByteRobust, 9,600 GPUs, {name}: ETTR", published,
-            goodput(30.0, 0.02, 0.0, lost_s, mtti_s(rate, 9600)), share_text,
+            f"ByteRobust, 9,600 GPUs, {name}: ETTR",
+            published,
+            goodput(30.0, 0.02, 0.0, lost_s, mtti_s(rate, 9600)),
+            share_text,
             f"{rate * 1e4:.1f}e-4 failures per GPU and day, a checkpoint every step, "
             f"{lost_s:.0f} s to detect, localise, swap and restore",
             "hangs and silent errors take hours to localise, and planned updates count as lost",
             "ByteRobust, arXiv 2509.16293",
-        )  # fmt: skip
+        )
 
 
 def _kept(
@@ -321,7 +340,9 @@ def spares() -> Iterator[Row]:
     load = repair_load(LLAMA3, 32_000, out_s)
     never = spares_needed(load, 1e-3)
     yield Row(
-        "spare NVL32 domains for 32,000 GPUs without NTP", 90.0, float(never),
+        "spare NVL32 domains for 32,000 GPUs without NTP",
+        90.0,
+        float(never),
         lambda value: f"{value:.0f}",
         f"Llama 3's failures, 78 % out for 5 days, the others 3 h: {load:.1f} domains out; waiting "
         "at most 0.1 % of the time",
@@ -329,22 +350,28 @@ def spares() -> Iterator[Row]:
         f"{100 * waiting_share(90, load):.4f} % of the time, "
         f"with 70 {100 * waiting_share(70, load):.1f} %",
         "Arfeen et al., arXiv 2504.06095",
-    )  # fmt: skip
+    )
     each = repair_load(LLAMA3, 1.0, 0.78 * 5 * DAY_S)
     inside = 64 * (1.0 - waiting_share(2, 64 * each)) / (72 * (1.0 - waiting_share(0, 72 * each)))
     yield Row(
-        "goodput of 64 of 72 GPUs with 2 spare trays, against 72 without", 1.02, inside,
-        lambda value: f"{value:.3f}", "Llama 3's failures, 78 % out for 5 days",
+        "goodput of 64 of 72 GPUs with 2 spare trays, against 72 without",
+        1.02,
+        inside,
+        lambda value: f"{value:.3f}",
+        "Llama 3's failures, 78 % out for 5 days",
         "rate and time of repair are not published; at a day of repair the spares would not pay, "
         "above 5 days they pay more",
         "notes on Meta, Sparing Strategies, MLSys 2026",
-    )  # fmt: skip
+    )
     yield Row(
-        "time between interruptions of 16,000 H100", 150 * MINUTE_S, mtti_s(LLAMA3, 16_000),
-        lambda value: f"{value / MINUTE_S:.0f} min", "Llama 3's unexpected interruptions",
+        "time between interruptions of 16,000 H100",
+        150 * MINUTE_S,
+        mtti_s(LLAMA3, 16_000),
+        lambda value: f"{value / MINUTE_S:.0f} min",
+        "Llama 3's unexpected interruptions",
         "the guidance seems to count planned stops, too (466 instead of 419), and to round",
         "VAST Data, sizing guidance, 2026",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -369,32 +396,151 @@ class Production:
 
 H100, DENSE, MOE = "nvidia_dgx_h100", (380.0, 2048), (290.0, 1440)
 PRODUCTION = (
-    Production("DeepSeek-V3, 37 B active, 2,048 H800", H100, "moe", "fp8", 2048, 37e9, 14.8e12,
-               2.664e6 / 2048 / 24, (340.0, 2048), "arXiv 2412.19437 (2.664 M GPU-hours)"),
-    Production("Olmo 3 32B, 1,024 H100", H100, "dense", "bf16", 1024, 32e9, 5.9e12,
-               1.05e6 / 1024 / 24, DENSE, "arXiv 2512.13961 (1.05 M GPU-hours)"),
-    Production("Olmo Hybrid 7B, second half, 512 B200", "nvidia_dgx_b200", "dense", "bf16", 512,
-               7e9, 3e12, 6.19, (765.0, 448), "Lambda, 2026 (6.19 days)"),
-    Production("Trinity Large, 13 B active, 2,048 B300", "nvidia_dgx_b300", "moe", "bf16", 2048,
-               13e9, 17e12, 33.0, (330.0, 64), "arXiv 2602.17004 (33 days; precision assumed)"),
-    Production("Apertus 70B, 4,096 GH200 as H100", H100, "dense", "bf16", 4096, 70e9, 15e12,
-               6.0e6 / 4096 / 24, DENSE, "arXiv 2509.14233 (6 M GPU-hours)"),
-    Production("dots.llm1, 14 B active, 1,024 H800 assumed", H100, "moe", "bf16", 1024, 14e9,
-               11.2e12, 1.456e6 / 1024 / 24, MOE, "arXiv 2506.05767 (1.456 M GPU-hours)"),
-    Production("SmolLM3 3B, 384 H100", H100, "dense", "bf16", 384, 3.08e9, 11.2e12, 24.0, DENSE,
-               "Hugging Face, 2025 (24 days)"),
-    Production("Olmo 3 7B, 1,024 H100 assumed", H100, "dense", "bf16", 1024, 7e9, 5.9e12,
-               2.34e5 / 1024 / 24, DENSE, "arXiv 2512.13961 (234,000 GPU-hours)"),
-    Production("Llama 3.1 70B, 8,192 H100 assumed", H100, "dense", "bf16", 8192, 70e9, 15e12,
-               7.0e6 / 8192 / 24, DENSE, "Llama 3.1 model card (7.0 M GPU-hours)"),
-    Production("Llama 3.1 8B, 8,192 H100 assumed", H100, "dense", "bf16", 8192, 8e9, 15e12,
-               1.46e6 / 8192 / 24, DENSE, "Llama 3.1 model card (1.46 M GPU-hours)"),
-    Production("e-Llama 70B, 480 H100", H100, "dense", "bf16", 480, 70e9, 1e12,
-               3.4e5 / 480 / 24, (330.0, 2048), "eBay, 2025-01 (about 340,000 GPU-hours)"),
-    Production("Nemotron-4 340B, its 7.6 T tokens on 6,144 H100", H100, "dense", "bf16", 6144,
-               340e9, 7.6e12, 7.6e12 / (2304 * 4096) * 8.0 / DAY_S, DENSE,
-               "Nemotron-4 340B report, table 2 (8.0 s a step of 2,304 x 4,096; no interruptions)"),
-)  # fmt: skip
+    Production(
+        "DeepSeek-V3, 37 B active, 2,048 H800",
+        H100,
+        "moe",
+        "fp8",
+        2048,
+        37e9,
+        14.8e12,
+        2.664e6 / 2048 / 24,
+        (340.0, 2048),
+        "arXiv 2412.19437 (2.664 M GPU-hours)",
+    ),
+    Production(
+        "Olmo 3 32B, 1,024 H100",
+        H100,
+        "dense",
+        "bf16",
+        1024,
+        32e9,
+        5.9e12,
+        1.05e6 / 1024 / 24,
+        DENSE,
+        "arXiv 2512.13961 (1.05 M GPU-hours)",
+    ),
+    Production(
+        "Olmo Hybrid 7B, second half, 512 B200",
+        "nvidia_dgx_b200",
+        "dense",
+        "bf16",
+        512,
+        7e9,
+        3e12,
+        6.19,
+        (765.0, 448),
+        "Lambda, 2026 (6.19 days)",
+    ),
+    Production(
+        "Trinity Large, 13 B active, 2,048 B300",
+        "nvidia_dgx_b300",
+        "moe",
+        "bf16",
+        2048,
+        13e9,
+        17e12,
+        33.0,
+        (330.0, 64),
+        "arXiv 2602.17004 (33 days; precision assumed)",
+    ),
+    Production(
+        "Apertus 70B, 4,096 GH200 as H100",
+        H100,
+        "dense",
+        "bf16",
+        4096,
+        70e9,
+        15e12,
+        6.0e6 / 4096 / 24,
+        DENSE,
+        "arXiv 2509.14233 (6 M GPU-hours)",
+    ),
+    Production(
+        "dots.llm1, 14 B active, 1,024 H800 assumed",
+        H100,
+        "moe",
+        "bf16",
+        1024,
+        14e9,
+        11.2e12,
+        1.456e6 / 1024 / 24,
+        MOE,
+        "arXiv 2506.05767 (1.456 M GPU-hours)",
+    ),
+    Production(
+        "SmolLM3 3B, 384 H100",
+        H100,
+        "dense",
+        "bf16",
+        384,
+        3.08e9,
+        11.2e12,
+        24.0,
+        DENSE,
+        "Hugging Face, 2025 (24 days)",
+    ),
+    Production(
+        "Olmo 3 7B, 1,024 H100 assumed",
+        H100,
+        "dense",
+        "bf16",
+        1024,
+        7e9,
+        5.9e12,
+        2.34e5 / 1024 / 24,
+        DENSE,
+        "arXiv 2512.13961 (234,000 GPU-hours)",
+    ),
+    Production(
+        "Llama 3.1 70B, 8,192 H100 assumed",
+        H100,
+        "dense",
+        "bf16",
+        8192,
+        70e9,
+        15e12,
+        7.0e6 / 8192 / 24,
+        DENSE,
+        "Llama 3.1 model card (7.0 M GPU-hours)",
+    ),
+    Production(
+        "Llama 3.1 8B, 8,192 H100 assumed",
+        H100,
+        "dense",
+        "bf16",
+        8192,
+        8e9,
+        15e12,
+        1.46e6 / 8192 / 24,
+        DENSE,
+        "Llama 3.1 model card (1.46 M GPU-hours)",
+    ),
+    Production(
+        "e-Llama 70B, 480 H100",
+        H100,
+        "dense",
+        "bf16",
+        480,
+        70e9,
+        1e12,
+        3.4e5 / 480 / 24,
+        (330.0, 2048),
+        "eBay, 2025-01 (about 340,000 GPU-hours)",
+    ),
+    Production(
+        "Nemotron-4 340B, its 7.6 T tokens on 6,144 H100",
+        H100,
+        "dense",
+        "bf16",
+        6144,
+        340e9,
+        7.6e12,
+        7.6e12 / (2304 * 4096) * 8.0 / DAY_S,
+        DENSE,
+        "Nemotron-4 340B report, table 2 (8.0 s a step of 2,304 x 4,096; no interruptions)",
+    ),
+)
 """From SmolLM3 on chosen when the first planning values and the formula stood; e-Llama after they
 were lowered, so that its row is blind."""
 
@@ -419,14 +565,17 @@ def production() -> Iterator[Row]:
         before = _days(run, 0.4 * peak.value, kept) * (1.0 - DEFAULT_LOST_TIME)
         misses = (100 * (each / run.days - 1.0) for each in (first, before))
         yield Row(
-            run.what, run.days, now, lambda value: f"{value:.1f} d",
+            run.what,
+            run.days,
+            now,
+            lambda value: f"{value:.1f} d",
             f"{run.model}, {run.precision.upper()}: {row.rate_tflops:,.0f} TFLOP/s at "
             f"{row.gpus:,}, exponent 0.05; kept {100 * kept * (1 - DEFAULT_LOST_TIME):.1f} %",
             "blind {:+.0f} %; at the former 40 % MFU without other lost time {:+.0f} %".format(
                 *misses
             ),
             run.source,
-        )  # fmt: skip
+        )
     yield _largest()
 
 
@@ -448,10 +597,14 @@ def _largest() -> Row:
     tokens = tokens_of(RUNS[1])
     minutes = days_to_train(PARAMETERS, tokens, pflops) * DAY_S / MINUTE_S
     return Row(
-        "Llama 3.1 405B, NVFP4, 8,192 GB200, MLPerf v6.0", 7.07, minutes, minutes_text,
+        "Llama 3.1 405B, NVFP4, 8,192 GB200, MLPerf v6.0",
+        7.07,
+        minutes,
+        minutes_text,
         f"{near.tflops:,.0f} TFLOP/s at 5,120, exponent {power:.3f}, tokens of 512 H100",
-        "larger batches need more samples; v5.1's software", "MLPerf v6.0, Microsoft Azure",
-    )  # fmt: skip
+        "larger batches need more samples; v5.1's software",
+        "MLPerf v6.0, Microsoft Azure",
+    )
 
 
 def halls() -> Iterator[Row]:

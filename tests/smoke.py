@@ -47,7 +47,7 @@ COMMANDS = """
 0 quote rfq gpt3_octet.yaml
 0 explore --help
 0 quote import quote.csv --vendor DDN --date 2026-11-01 --json
-0 quote bid gpt3_octet.yaml quote.csv --date quote.csv=2026-11-01 --json
+0 quote bid gpt3_octet.yaml quote.quote.json --json
 0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml -o . --json
 0 simulate gpt3_octet.plan.json --replications 10 -o . --json
 """.strip().splitlines()

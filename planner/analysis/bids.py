@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 from planner.analysis.offers import (
     LETTERS,
@@ -24,16 +24,12 @@ from planner.analysis.offers import (
     lot_counts,
     make_offer,
 )
-from planner.analysis.variants import NO_PLAN, study_head
+from planner.analysis.variants import NO_PLAN, solve_confirmed, study_head
 from planner.api import Options, why_infeasible
-from planner.case import resolve
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.currency import discounted_years
-from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.optimizer import optimise
-from planner.plan import assemble
 from planner.quotes.lines import COUNTED, is_total
 from planner.report.formats import product as product_name
 from planner.schema.analysis import Measure
@@ -42,7 +38,6 @@ from planner.schema.catalog import Item
 from planner.schema.plan import Infeasibility, Line, Plan
 from planner.schema.prices import Discount, Price
 from planner.terminal import Progress, ignore
-from planner.verifier import verify
 
 
 def evaluate(
@@ -55,9 +50,8 @@ def evaluate(
     offers = [make_offer(*pair, inputs) for pair in zip(LETTERS, quotes, strict=False)]
     plans: dict[str, Planned] = {}
     for done, offer in enumerate(offers, 1):
-        if not offer.open:
-            owners = {lot: offer for lot in LOTS if offer.lot(lot)}
-            plans[offer.key] = plan_offers(inputs, options, [offer], owners, whole=True)
+        owners = {lot: offer for lot in LOTS if offer.lot(lot)}
+        plans[offer.key] = plan_offers(inputs, options, [offer], owners, whole=True)
         progress(done, len(offers))
     scores = {key: score(each.plan, inputs) for key, each in plans.items() if each.plan}
     measure = measure_of(inputs)
@@ -68,7 +62,7 @@ def evaluate(
         **study_head(inputs, options.gap),
         measure=measure,
         money=money_of(inputs),
-        bids=tuple(_record(inputs, o, plans.get(o.key), ranks.get(o.key)) for o in offers),
+        bids=tuple(_record(inputs, o, plans[o.key], ranks.get(o.key)) for o in offers),
         mix=mix,
         mix_reason=remark,
         message=None if ranks else "no bid meets every limit",
@@ -79,12 +73,11 @@ def evaluate(
 # Offers planned on the problem
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(NamedTuple):
     """The result of offers on the problem, ``inputs`` with them.
 
-    Without a ``plan``, ``against`` are the rules or limits that leave none, or the search ended
-    before (``why``); ``proven``: to the gap asked for, or to have no plan.
+    Without a ``plan``, ``against`` are the rules or limits that leave none, or ``open`` the reasons
+    why it is not known; ``proven``: to the gap asked for, or to have no plan.
     """
 
     inputs: Inputs
@@ -92,7 +85,7 @@ class Planned:
     charges: Charges
     plan: Plan | None = None
     against: tuple[str, ...] = ()
-    why: str = ""
+    open: tuple[str, ...] = ()
     proven: bool = True
 
 
@@ -110,6 +103,9 @@ def plan_offers(
         owners: the bid of each lot, by category.
         whole: all quoted units are paid, and conflicting limits are looked for.
     """
+    charges = [(offer, charge) for offer in offers for charge in offer.charges]
+    if reasons := tuple(reason for offer in offers for reason in offer.open):
+        return Planned(inputs, {}, charges, open=reasons)
     lots = {lot: lot_counts(offer, lot, inputs) for lot, offer in owners.items()}
     prices: dict[str, tuple[Price, Offer]] = {}
     for offer in offers:
@@ -119,12 +115,16 @@ def plan_offers(
             usd = unit_usd(inputs, each.item, each.price)
             if id_ not in prices or usd < unit_usd(inputs, each.item, prices[id_][0]):
                 prices[id_] = each.price, offer
-    charges = [(offer, charge) for offer in offers for charge in offer.charges]
     found = _planned(inputs, options, prices, lots, charges, explained=whole)
-    if found.plan is None or not whole:
+    surplus = [] if found.plan is None or not whole else [*_surplus(inputs, prices, found.plan)]
+    if not surplus:
         return found
-    surplus = list[tuple[Offer, BidCharge]]()
-    bought = {line.sku: line.purchased for line in _bought(found.plan)}
+    return _planned(inputs, options, prices, lots, [*charges, *surplus], explained=True)
+
+
+def _surplus(inputs: Inputs, prices: Prices, plan: Plan) -> Iterator[tuple[Offer, BidCharge]]:
+    """Yield a charge for units beyond those needed, and for units missing in a bundle's price."""
+    bought = {line.sku: line.purchased for line in _bought(plan)}
     for id_, (price, offer) in prices.items():
         each, book = offer.products[id_], inputs.prices.get(id_)
         over, usd = each.units - bought.get(id_, 0), price.list_usd
@@ -133,11 +133,7 @@ def plan_offers(
         if (over > 1e-9 or usd < 0.0) and usd:
             words = "needed" if over > 0.0 else "included"
             label = f"{abs(over):g} {each.item.model} more than are {words}"
-            charge = BidCharge(kind="surplus", label=label, usd=over * usd, cells=each.cells)
-            surplus.append((offer, charge))
-    if not surplus:
-        return found
-    return _planned(inputs, options, prices, lots, [*charges, *surplus], explained=whole)
+            yield offer, BidCharge(kind="surplus", label=label, usd=over * usd, cells=each.cells)
 
 
 def _bought(plan: Plan) -> list[Line]:
@@ -154,25 +150,19 @@ def _planned(
     *,
     explained: bool,
 ) -> Planned:
-    """Plan the problem with prices, lots and charges laid over it, and verify the plan."""
+    """Plan the problem with prices, lots and charges laid over it."""
     inputs = apply_offers(own, prices, lots, charges)
     bare = Planned(inputs, prices, charges, against=tuple(list_objections(own, lots)))
     if bare.against:
         return bare
-    try:
-        case = resolve(inputs)
-        answer = optimise(case, gap=options.gap, effort=options.effort)
-        if answer.operation is None:
-            late = answer.status != "infeasible"
-            why = "the search ended before a plan was found" if late else NO_PLAN
-            if late or not explained:
-                return replace(bare, why=why, proven=not late)
-            return replace(bare, against=(_needed(why_infeasible(inputs, options)),))
-        plan = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)
-    except InputError as error:
-        return replace(bare, against=(error.findings[0].message,))
-    verify(inputs, plan)
-    return replace(bare, plan=plan, proven=plan.status == "optimal")
+    found = solve_confirmed(inputs, options)
+    if found.plan is not None:
+        return bare._replace(plan=found.plan, proven=found.status == "optimal")
+    if found.status != "infeasible":
+        return bare._replace(open=(found.reason or "",), proven=False)
+    if found.reason == NO_PLAN and explained:
+        return bare._replace(against=(_needed(why_infeasible(inputs, options)),))
+    return bare._replace(against=(found.reason or "",))
 
 
 def _needed(found: Infeasibility) -> str:
@@ -248,8 +238,8 @@ def score(plan: Plan, inputs: Inputs) -> float:
 # Records
 
 
-def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | None) -> Bid:
-    quote = offer.quote
+def _record(inputs: Inputs, offer: Offer, planned: Planned, rank: int | None) -> Bid:
+    quote, plan = offer.quote, planned.plan
     same = ("vendor", "file", "sha256", "date", "currency", "usd_per_unit", "findings")
     unread = [
         next(iter(line.cells.values()), f"row {line.row}")
@@ -257,49 +247,35 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
         if line.kind == "not_understood" and not is_total(line.description)
     ]
     amounts = (line.amount or 0.0 for line in quote.lines if line.kind in COUNTED)
-    found = Bid(
+    lacks = () if plan is None else tuple(list_lacks(inputs, planned, plan))
+    return Bid(
         key=offer.key,
         quoted_usd=quote.usd_per_unit * math.fsum(amounts),
         rebate=offer.rebate,
-        state="open",
-        charges=offer.charges,
-        open=offer.open,
+        state="meets" if plan is not None else "breaks" if planned.against else "open",
+        rank=rank,
+        measured=None if plan is None else score(plan, inputs),
+        figures=None if plan is None else _figures(plan),
+        against=planned.against,
+        open=planned.open,
+        charges=tuple(charge for _, charge in planned.charges),
+        lacks=lacks,
+        lacks_usd=math.fsum(lack.usd for lack in lacks),
         unread=(*unread, *(each.cell for each in quote.sums if not each.agrees)),
         **{name: getattr(quote, name) for name in same},
     )
-    if planned is None:
-        return found
-    open_ = (planned.why,) if planned.why else ()
-    update: dict[str, Any] = {"against": planned.against, "open": open_, "rank": rank}
-    if planned.against:
-        update["state"] = "breaks"
-    if planned.plan is not None:
-        lacks = tuple(list_lacks(inputs, planned))
-        update |= {
-            "state": "meets",
-            "measured": score(planned.plan, inputs),
-            "figures": _figures(planned.plan),
-            "charges": tuple(charge for _, charge in planned.charges),
-            "lacks": lacks,
-            "lacks_usd": math.fsum(lack.usd for lack in lacks),
-        }
-    return found.model_copy(update=update)
 
 
 def _figures(plan: Plan) -> BidFigures:
-    parts = (plan.totals, plan.jobs[0])
-    known = {
-        name: next(getattr(part, name) for part in parts if hasattr(part, name))
-        for name in BidFigures.model_fields
-    }
-    return BidFigures.model_validate(known | {"capex_usd": known["capex_usd"] or 0.0})
+    known = {**dict(plan.jobs[0]), **dict(plan.totals or ())}
+    known["capex_usd"] = known["capex_usd"] or 0.0
+    return BidFigures.model_validate({name: known[name] for name in BidFigures.model_fields})
 
 
-def list_lacks(inputs: Inputs, planned: Planned) -> Iterator[Lack]:
+def list_lacks(inputs: Inputs, planned: Planned, plan: Plan) -> Iterator[Lack]:
     """Yield purchased units that are not quoted, and support and subscriptions that are not, at
     their cost in the book."""
-    assert planned.plan is not None
-    for line in _bought(planned.plan):
+    for line in _bought(plan):
         price, count = planned.inputs.prices.get(line.sku), line.purchased
         if line.sku not in inputs.by_id:  # a charge
             continue

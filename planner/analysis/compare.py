@@ -10,14 +10,13 @@ from typing import Any, Literal, get_args
 
 from planner.analysis.variants import (
     FOR_THE_PLAN,
-    NO_PLAN,
     Variants,
     certify_operation,
-    confirm_plan,
     error_text,
     floor_change,
     list_others,
     objective_value,
+    solve_confirmed,
     study_head,
 )
 from planner.analysis.verification import problem_name, read_plan
@@ -51,7 +50,7 @@ from planner.schema.analysis import (
     Way,
 )
 from planner.schema.operation import Loss
-from planner.schema.plan import UNDECIDED, Line, ObjectiveReport, Plan, Section
+from planner.schema.plan import Line, ObjectiveReport, Plan, Section
 from planner.schema.problem import CustomRule, Objective
 from planner.sizing.checkpoint import VENDOR_RULES
 from planner.terminal import Progress, ignore
@@ -399,14 +398,7 @@ def _rule_plan(
     if new.problem == inputs.problem:
         plan = base if base.jobs else None
         return {"own": True, "status": base.status, "reason": base.message, "plan": plan}
-    best = Variants(new, options).best(ties=True)
-    if best.case is None or best.proof is None or best.run is None:
-        status, reason = "no_solution", UNDECIDED
-        if best.impossible:
-            status, reason = "infeasible", best.reason or NO_PLAN
-        return {"status": status, "reason": reason}
-    plan = confirm_plan(new, best.case, best.proof, options.gap)
-    return {"status": plan.status, "plan": plan}
+    return solve_confirmed(new, options)._asdict()
 
 
 def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:

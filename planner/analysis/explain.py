@@ -21,7 +21,7 @@ from planner.analysis.variants import (
     read_operation,
 )
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.case import Case, resolve
+from planner.case import Case, resolve, unwanted_reason
 from planner.case.figures import discount, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
@@ -94,8 +94,7 @@ def explain(
         InputError: an asked name is no item.
         VerificationError: the plan does not agree with its re-computation.
     """
-    check_items(inputs, asked)
-    options = options.started()
+    asked, options = items_named(inputs, asked), options.started()
     plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
     if not plan.jobs:
         return Explanation(plan=plan)
@@ -295,20 +294,22 @@ def _fix_levers(prober: Prober) -> Iterator[Without]:
 # Other vendors and types, and items that the plan does not hold
 
 
-def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
-    """Refuse questions about an item that is no GPU system or storage.
+def items_named(inputs: Inputs, names: Sequence[str]) -> tuple[str, ...]:
+    """Ids of GPU systems and storage items by id or model.
 
     Raises:
-        InputError: with the nearest name.
+        InputError: there is no such item, with the nearest name.
     """
-    kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
-    for name in (each for each in asked if each not in kinds):
+    kinds = {item.id: item.model for item in inputs.items if item.category in CATEGORIES}
+    known = {text.casefold(): id_ for id_, model in kinds.items() for text in (model, id_)}
+    for name in (each for each in names if each.casefold() not in known):
         message = f"no item named '{name[:60]}' in the catalogs of the problem"
-        fix = did_you_mean(name, kinds) or "planner catalog lists every item"
+        fix = did_you_mean(name, [*kinds, *kinds.values()]) or "planner catalog lists every item"
         if name in inputs.by_id:
             message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
             fix = "name a GPU system or a storage item"
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+    return tuple(known[name.casefold()] for name in names)
 
 
 def explain_absence(prober: Prober, asked: Sequence[str] = ()) -> WhyNot:
@@ -368,7 +369,9 @@ def _items(
         known = (None, None) if best is None else (best.loss, best.extra_capex_usd)
         yield _placed(prober, name, least, *known)
     for name, why in case.not_considered:
-        yield _item(prober, name, "left_out", reason=why, asked=name in asked)
+        _, change = unwanted_reason(prober.inputs.item(name), prober.inputs.problem) or ("", "")
+        reason = f"{why}; {change}" if change and name in asked else why
+        yield _item(prober, name, "left_out", reason=reason, asked=name in asked)
 
 
 def _asked_item(prober: Prober, name: str) -> Item:

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from planner.case import missing_figure, why_not_wanted
 from planner.case.figures import unit_net_usd
 from planner.errors import Finding, InputError
+from planner.files import contents, json_of
 from planner.inputs import Inputs
 from planner.loader.documents import findings, read
 from planner.loader.prices import today
@@ -35,6 +36,8 @@ from planner.schema.problem import Quantity
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")
 """Categories with counts to decide; all other products follow from them."""
+IMPORT = "planner quote import {}"
+_RECORD, _MOST_BYTES = "give the FILE.quote.json that planner quote import writes", 200_000_000
 _CHARGES: Mapping[str, ChargeKind] = {
     "service": "service",
     "support": "support",
@@ -45,21 +48,17 @@ _CHARGES: Mapping[str, ChargeKind] = {
 
 
 def read_bids(
-    files: Sequence[Path],
-    inputs: Inputs,
-    *,
-    vendor: Sequence[str] = (),
-    mapping: Sequence[str] = (),
-    date: Sequence[str] = (),
-    currency: Sequence[str] = (),
-    rate: Sequence[str] = (),
+    files: Sequence[Path], inputs: Inputs, rates: Sequence[str] = ()
 ) -> tuple[Quote, ...]:
-    """Quotes in the order of their XLSX and CSV files; arguments as those of ``run``.
+    """Quotes in the order of their files: XLSX and CSV, or what `quote import` read of them.
 
-    A vendor without a name is called after its file.
+    The vendor of an XLSX or CSV file is called after it.
+
+    Args:
+        rates: as ``EUR=1.08``, over those of the problem.
 
     Raises:
-        InputError: a file or an option is wrong.
+        InputError: a file or a rate is wrong.
     """
     twice = next((path for path in files if files.count(path) > 1), None)
     if not files:
@@ -69,29 +68,37 @@ def read_bids(
         message = f"{len(files)} bids, and {len(LETTERS)} are compared at most"
         message = message if twice is None else f"'{twice}' is given twice"
         raise _wrong(message, "leave some out")
-    vendors, maps = _by_file(files, "--vendor", vendor), _by_file(files, "--map", mapping)
-    dates, currencies = _by_file(files, "--date", date), _by_file(files, "--currency", currency)
     known = {code: each.usd for code, each in inputs.problem.currencies.items()}
     quotes: list[Quote] = []
     for path in files:
-        options = read_options(
-            inputs.by_id,
-            vendor=vendors.get(path) or path.stem,
-            mapping=Path(maps[path]) if path in maps else None,
-            date=dates.get(path),
-            currency=currencies.get(path),
-            rates=rate,
-            known=known,
-        )
-        quote = read_quote(path, options, inputs.by_id)
+        options = read_options(inputs.by_id, vendor=path.stem, rates=rates, known=known)
+        quote = _read_bid(path, options, inputs.by_id)
         remarks = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
         if quote.valid_until and datetime.date.fromisoformat(quote.valid_until) < today():
             remarks.append(f"expired on {quote.valid_until}: request it anew")
         if quote.vendor in {each.vendor for each in quotes}:
-            message = f"two bids are called '{quote.vendor}'"
-            raise _wrong(message, "name them: --vendor FILE=NAME")
-        quotes.append(quote.model_copy(update={"findings": tuple(remarks)}))
+            fix = f"name one: {IMPORT.format(path)} --vendor NAME"
+            raise _wrong(f"two bids are called '{quote.vendor}'", fix)
+        quotes.append(quote.model_copy(update={"findings": tuple(dict.fromkeys(remarks))}))
     return tuple(quotes)
+
+
+def _read_bid(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
+    """A vendor's file, or the record of one that was read with statements on it."""
+    if path.suffix == ".json":
+        data = contents(path, most_bytes=_MOST_BYTES, what="quote")
+        try:
+            return Quote.model_validate(json_of(data, str(path), _RECORD))
+        except ValidationError:
+            raise InputError(Finding("quote", "no quote as read", str(path), fix=_RECORD)) from None
+    try:
+        return read_quote(path, options, items)
+    except InputError as error:
+        stated = re.search(r"--(date \S+|currency \S+|map)", error.findings[0].fix or "")
+        if stated is None:
+            raise
+        fix = f"{IMPORT.format(path)} {stated[0]}, then give {path.stem}.quote.json here"
+        raise error.placed(fix=fix) from None
 
 
 def read_options(
@@ -141,29 +148,6 @@ def _read_mapping(path: Path, items: Mapping[str, Item]) -> QuoteMap:
 
 def _wrong(message: str, fix: str) -> InputError:
     return InputError(Finding("option", message, fix=fix))
-
-
-def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[Path, str]:
-    """Values of an option by file, from FILE=VALUE or a value for all files."""
-    for_all = [text for text in given if "=" not in text]
-    if len(for_all) > 1:
-        fix = f"write it as {option} FILE={for_all[1]}"
-        raise _wrong(f"{option} is given twice without a file", fix)
-    found = dict.fromkeys(files, for_all[0]) if for_all else {}
-    for text in (each for each in given if "=" in each):
-        named = {
-            path: text.removeprefix(f"{name}=").strip()
-            for path in files
-            for name in (path.stem, str(path), path.name)
-            if text.startswith(f"{name}=")
-        }
-        if len(named) != 1 or not all(named.values()):
-            message = f"{option} {text}: '{text.partition('=')[0]}' is none of the bids' files"
-            raise _wrong(message, f"name one of {', '.join(p.name for p in files)}")
-        found |= named
-    if for_all and for_all[0] not in found.values():
-        raise _wrong(f"{option} {for_all[0]}: every bid has a value of its own", "leave it out")
-    return found
 
 
 # Offers
@@ -311,8 +295,11 @@ def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
         needed = f", figures needed: {', '.join(one.figures)}" if one.figures else ""
         yield (
             f"a product is in no catalog of the problem: {name} ({one.cell}){needed}; name it "
-            "in a mapping (--map), or add the catalog that planner quote import writes"
+            "in the mapping that planner quote import writes and reads (--map), or add the "
+            "catalog that it writes"
         )
+    for id_ in sorted({each.item for each in offer.quote.prices} - inputs.by_id.keys()):
+        yield f"{id_} is in no catalog of the problem: add its catalog to the problem"
     for each in (each for lot in LOTS for each in offer.lot(lot).values()):
         if abs(each.units - round(each.units)) > 1e-9 or each.units < 0.5:
             yield f"{each.units:g} units of {each.item.model} are no whole number"

@@ -149,9 +149,10 @@ def _failures(options: SimulationOptions, mean_s: float) -> Law:
         return replace(found, mean_s=mean_s) if options.scaled else found
     if not known:
         raise _wrong(f"--failures '{text[:60]}' is not known", _KINDS)
-    for name in ("column", "scaled", "time_format"):
-        if getattr(options, name):
-            message = f"--{name.replace('_', '-')} is about a file of failures"
+    given = {"a column": options.column, "--time-format": options.time_format}
+    for name, value in (given | {"--scaled": options.scaled or None}).items():
+        if value is not None:
+            message = f"{name} is about a file of failures"
             raise _wrong(message, "give the file: --failures FILE.csv")
     if kind == "exponential":
         return Law(mean_s)

@@ -37,7 +37,7 @@ from planner.paths import job_path, value_at
 from planner.plan import assemble
 from planner.plan.hall import rack_groups
 from planner.schema.analysis import RowStatus
-from planner.schema.plan import Plan
+from planner.schema.plan import UNDECIDED, Plan, Status
 from planner.terminal import Progress, ignore
 from planner.verifier import confirms, verify
 
@@ -145,6 +145,29 @@ class Variants:
         if proof.operation is not None:
             self.runs.append(proof.operation)
         return Best(case, proof)
+
+
+class Solved(NamedTuple):
+    """The confirmed best plan of a problem, or the reason of none."""
+
+    plan: Plan | None
+    status: Status
+    reason: str | None = None
+
+
+def solve_confirmed(inputs: Inputs, options: Options) -> Solved:
+    """The plan that `solve` takes, without its program, confirmed by independent arithmetic.
+
+    Raises:
+        VerificationError: the verifier disagrees.
+    """
+    best = Variants(inputs, options).best(ties=True)
+    if best.case is None or best.proof is None or best.run is None:
+        if best.impossible:
+            return Solved(None, "infeasible", best.reason or NO_PLAN)
+        return Solved(None, "no_solution", UNDECIDED)
+    plan = confirm_plan(inputs, best.case, best.proof, options.gap)
+    return Solved(plan, plan.status)
 
 
 class Other(NamedTuple):

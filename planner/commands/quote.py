@@ -74,14 +74,13 @@ def import_quote(
     quote = read_quote(path, options, known)
     remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     record = quote.model_dump_json(indent=2) + "\n"
     texts = {"map.yaml": map_text(quote, options.mapping), "quote.json": record}
     if quote.prices:
         texts["prices.yaml"] = price_text(quote)
     if any(each.category for each in quote.asked):
         texts["catalog.yaml"] = catalog_text(quote)
-    write_all({folder / f"{stem}.{end}": text.encode() for end, text in texts.items()})
+    write_all({folder / f"{quote.stem}.{end}": text.encode() for end, text in texts.items()})
     return quote
 
 
@@ -126,7 +125,7 @@ def _entry(price: Quoted, quote: Quote) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "list": f"{price.net_usd:.2f} USD",
         "date": quote.date,
-        "valid_until": quote.valid_until,
+        "valid_until": quote.valid_until or None,
         "source": "quote",
         "confidence": "high",
         "support_included_years": price.support_included_years,

@@ -42,24 +42,41 @@ _AROUND, _RANGES = (0.25, 2.5), {"pue": (0.8, 1.6), "years": (0.25, 2.0)}
 """Ends of a slider as multiples of its value."""
 _NUMBER = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*)\Z")
 _OF_SITES = (
-    "facility_power", "facility_power_from.*", "it_power", "pue", "electricity", "racks",
+    "facility_power",
+    "facility_power_from.*",
+    "it_power",
+    "pue",
+    "electricity",
+    "racks",
     "rack.power",
-)  # fmt: skip
+)
 _INPUTS = {
     "Site": [f"{key}.{name}" for key in ("site", "sites.*") for name in _OF_SITES],
     "Money": [
-        "budget.*", "budget.capex.total", "budget.capex.per_period.*", "term.years",
-        "term.electricity", "term.discount_rate",
+        "budget.*",
+        "budget.capex.total",
+        "budget.capex.per_period.*",
+        "term.years",
+        "term.electricity",
+        "term.discount_rate",
     ],
     "Targets": ["targets.*"],
     "Job": [
-        "jobs.*.min_useful_pflops", "jobs.*.weight", "jobs.*.gpus", "jobs.*.tokens.count",
-        "jobs.*.training.tokens", "jobs.*.training.mfu", "jobs.*.failures.per_gpu_day",
-        "jobs.*.repair.time", "jobs.*.restore.max_time", "jobs.*.restore.restart",
-        "jobs.*.checkpoint.stall", "jobs.*.checkpoint.max_overlap",
+        "jobs.*.min_useful_pflops",
+        "jobs.*.weight",
+        "jobs.*.gpus",
+        "jobs.*.tokens.count",
+        "jobs.*.training.tokens",
+        "jobs.*.training.mfu",
+        "jobs.*.failures.per_gpu_day",
+        "jobs.*.repair.time",
+        "jobs.*.restore.max_time",
+        "jobs.*.restore.restart",
+        "jobs.*.checkpoint.stall",
+        "jobs.*.checkpoint.max_overlap",
     ],
     "Storage": ["storage.delivered_fraction.*", "storage.fill_limit"],
-}  # fmt: skip
+}
 """Inputs of the file with a slider, by group; ``*`` is any key, a job or a site."""
 _WORDS = {"capex": "capital budget", "tco": "TCO budget", "pflops": "PFLOP/s"} | {
     word.lower(): word for word in ("GPU", "GPUs", "IT", "MFU", "PUE")

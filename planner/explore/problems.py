@@ -46,8 +46,17 @@ CURVE_S, CURVE_AT = 4.0, (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Time limit of the curve, s, and its storage units as multiples of the plan's."""
 MOST_LIMITS = 12
 """Limits on the page, all binding ones and the nearest others."""
-_TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "days_to_train", "capex_usd",
-          "tco_usd", "usd_per_useful_gpu_hour", "facility_power_kw")  # fmt: skip
+_TILES = (
+    "useful_pflops",
+    "useful_gpus",
+    "gpus_used",
+    "goodput",
+    "days_to_train",
+    "capex_usd",
+    "tco_usd",
+    "usd_per_useful_gpu_hour",
+    "facility_power_kw",
+)
 _BETTER = {"useful_pflops": 1, "useful_gpus": 1, "goodput": 1, "gpus_used": 0}
 """Sense of figures: 1 more is better, 0 neither; of all other figures less is better."""
 Figures = Mapping[str, tuple[float, str, int]]
@@ -234,13 +243,17 @@ def _page(
 ) -> dict[str, Any]:
     """The data of the page: tiles beside those of the problem as it is, limit bars, costs."""
     whole, amounts = sum(sections.values()) or 1.0, formats.result_scale(sections.values(), "USD")
-    rows = [{"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
-            for name, usd in sections.items()]  # fmt: skip
+    rows = [
+        {"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
+        for name, usd in sections.items()
+    ]
     keys = ("label", "share", "text", "binding")
     limits: list[dict[str, Any]] = [dict(zip(keys, bar, strict=True)) for bar in bars]
     limits.sort(key=lambda limit: (not limit["binding"], -limit["share"]))
-    tiles = [_tile(label, value, unit, sense, before.get(label, (value,))[0])
-             for label, (value, unit, sense) in now.items()]  # fmt: skip
+    tiles = [
+        _tile(label, value, unit, sense, before.get(label, (value,))[0])
+        for label, (value, unit, sense) in now.items()
+    ]
     most = max(MOST_LIMITS, sum(limit["binding"] for limit in limits))
     return {**head, "tiles": tiles, "limits": limits[:most], "sections": rows, **more}
 

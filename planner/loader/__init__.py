@@ -223,6 +223,7 @@ def _apply_settings(document: Document, settings: Settings) -> None:
     Raises:
         InputError: a setting is no ``path=value``, or its path leads nowhere.
     """
+    document.bare = document.data
     for setting in settings:
         if setting.startswith(_FILE_MARK):
             source = documents.read(Path(setting.removeprefix(_FILE_MARK)), "file of overrides")

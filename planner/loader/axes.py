@@ -270,7 +270,9 @@ def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
     if model is Problem:
         keys = [key for key in keys if key not in ("catalogs", PRICES)] + [CATALOG, PRICES]
     where = f"'{place.path}'" if place.path else "the problem"
-    fix = setting_successor([*place.path.split("."), step]) or suggest(step, keys)
+    fix = setting_successor([*place.path.split("."), step])
+    if fix is None:
+        fix = documents.suggest_key(step, keys, model) if model is Problem else suggest(step, keys)
     return NoPlaceError(f"{where} has no '{step[:60]}'", fix)
 
 

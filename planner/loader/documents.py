@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -334,7 +334,28 @@ def validated(model: type[ModelT], document: Document, rates: units.Rates | None
     try:
         return model.model_validate(document.data, context={"rates": rates})
     except ValidationError as error:
-        raise InputError(findings(error, document, model)) from None
+        found = findings(error, document, model)
+    if document.origins:
+        found = list(_blame_settings(found, model, document, rates))
+    raise InputError(found)
+
+
+def _blame_settings(
+    found: Iterable[Finding], model: type[BaseModel], document: Document, rates: units.Rates
+) -> Iterator[Finding]:
+    """Yield findings; contradictions that the file itself does not have are the settings'."""
+    own = set[str]()
+    try:
+        model.model_validate(document.bare, context={"rates": rates})
+    except ValidationError as error:
+        bare = replace(document, data=document.bare, origins={})
+        own = {finding.message for finding in findings(error, bare, model)}
+    for finding in found:
+        inside = f"{finding.path}." if finding.path else ""
+        causes = [o for path, o in document.origins.items() if dotted(path).startswith(inside)]
+        is_new = finding.file == document.file and finding.message not in own
+        place = " ".join(dict.fromkeys(causes))
+        yield replace(finding, file=place, line=None) if is_new and causes else finding
 
 
 def _rates_in(data: Mapping[str, Any]) -> dict[str, Currency]:
@@ -483,7 +504,8 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", f"'{name}' is missing", fix
     if (instead := setting_successor(path)) is not None:
         return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
-    fix = suggest(str(path[-1]), sorted(_fields(model, path[:-1])))
+    key, known = str(path[-1]), sorted(_fields(model, path[:-1]))
+    fix = suggest(key, known) if len(path) > 1 else suggest_key(key, known, model)
     return "unknown-key", f"unknown key {_quote(path[-1])}", fix
 
 
@@ -523,6 +545,23 @@ def _fields(model: type[BaseModel], path: DataPath) -> dict[str, FieldInfo]:
 def by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a model by their key in a file."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def suggest_key(key: str, known: Sequence[str], model: type[BaseModel]) -> str:
+    """A hint at the places of a key that is none of a whole file, else at its known keys."""
+    places = sorted(_places(model, key, 2), key=lambda place: place.count("."))
+    return f"did you mean '{places[0]}'?" if places else suggest(key, known)
+
+
+def _places(model: type[BaseModel], key: str, depth: int) -> Iterator[str]:
+    """Yield the paths below a model, so deep at most, that end in a key."""
+    for name, field in by_key(model).items():
+        inner = f"{name}.0" if get_origin(field.annotation) is tuple else name
+        if name == key:
+            yield name
+        elif depth and get_origin(field.annotation) is not dict:
+            for below in _models(field.annotation):
+                yield from (f"{inner}.{place}" for place in _places(below, key, depth - 1))
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

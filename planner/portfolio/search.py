@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
-from pulp import LpInteger, LpMinimize, LpProblem, lpSum
+from pulp import LpContinuous, LpInteger, lpSum
 
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
@@ -25,15 +24,8 @@ from planner.optimizer.solvers import Solved, SolverName
 from planner.portfolio.averaged import Averaged, block_starts, kind_of
 from planner.portfolio.inputs import Instance
 from planner.portfolio.model import Program, Run
+from planner.portfolio.sites import Sites
 
-Key = tuple[int, tuple[int, ...]]
-"""A site, and jobs that run there."""
-MOST_SETS = 500  # of jobs at a site, with a bound of their own
-UNKNOWN = -1e9  # where no bound was found
-LOOSE = 0.98
-"""A limit of all sites together is taken for loose where so large a share is used at most."""
-FEW_BLOCKS = 0.5
-"""Periods are averaged where so large a share of them are starts of blocks, at most."""
 GAP = 1e-6  # to which a small problem is solved
 LARGE = 400
 """From this number of whole numbers on a problem is large: averaged periods come first."""
@@ -50,9 +42,15 @@ MOST_CPU_S, MOST_CPU_S_FOR_MONEY = 90.0, 180.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
 BUSY = 30.0  # times the time of the processor that a solve may take by the clock
+HOPED = 0.5
+"""Share of the distance of the last plan from its bound that the next assignment may keep; others
+wait until all sites of the best are solved."""
 FOR_A_ROUND, FOR_AVERAGES = 0.8, 0.7
 """Shares of the time left for a program of single periods, and for one of averaged periods."""
-ROUNDS, RELAXED, POLISHED = 40, 30, 40
+ROUNDS, RELAXED, POLISHED, FEW = 40, 30, 40, 4
+WIDE, SOON = 0.05, 0.5
+"""Gap of a first plan where time is shorter than `MOST_CPU_S`, and the share of the time left for
+each of its programs."""
 PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 """First tangents of each job and period, as shares of the most GPUs and bandwidth."""
 
@@ -112,6 +110,7 @@ class Search:
         by_cpu = time_limit_s is None and self.large and solver == "highs"
         self.clock = time.thread_time if by_cpu else time.monotonic
         limit_s = math.inf if time_limit_s is None else time_limit_s
+        self.hurried = limit_s < MOST_CPU_S
         if by_cpu:
             least = program.portfolio.objective.minimize is not None
             limit_s = MOST_CPU_S_FOR_MONEY if least else MOST_CPU_S
@@ -181,6 +180,8 @@ class Search:
             self._take(found, goal, dict(start), least=least)
         self.program.set_objective(goal, maximise=False)
         if self.large and not start:
+            if self.hurried:
+                self._soon(found, goal, least=least)
             self._by_sites(found, goal, least=least)
         if found.infeasible or found.gap <= self.gap:
             return found
@@ -192,6 +193,25 @@ class Search:
         self._rounds(found, goal, least=least)
         return found
 
+    def _soon(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Find a plan: who runs where with fractions of all else, then counts with a wide gap."""
+        self._relaxed(FEW)
+        counts = [v for v in self.whole if v not in {*self.skeleton}]
+        for variable in counts:
+            variable.cat = LpContinuous
+        values = self.ask(gap=WIDE, share=SOON).values
+        for variable in counts:
+            variable.cat = LpInteger
+        if not values:
+            return
+        self._tighten(values)
+        with self._fixed({v: values[v.name] for v in self.skeleton}):
+            self._relaxed(FEW)
+            for _ in range(FEW):
+                if found.values or self.late():
+                    break
+                self._take(found, goal, self.ask(gap=WIDE, share=SOON).values, least=least)
+
     def _by_sites(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Find a bound and a plan site by site.
 
@@ -199,7 +219,7 @@ class Search:
         assignment of jobs to sites with the least sum of bounds is solved and left out, until none
         is left that may be better than the best plan by more than the gap.
         """
-        sites = Sites(self, goal, least=least)
+        sites, lift = Sites(self, goal, least=least), 0.0
         while sites.bounds and not self.late():
             bound, keys = sites.assignment()
             worst = found.worth * (1.0 - math.copysign(self.gap, found.worth))
@@ -208,24 +228,33 @@ class Search:
             if not keys or bound >= worst:
                 break
             value, solved = sites.assignment(solved=True)
-            if solved and value < worst:
-                if values := sites.plan(solved):
+            unsolved = [key for key in keys if key not in sites.solutions]
+            if solved and (value + lift < worst or not unsolved):
+                values = sites.plan(solved)
+                if values and sites.price is not None:
+                    together = self.counted(goal, values, value, least=least)
+                    values = together.values
+                    lift = HOPED * (together.worth - value) if values else lift
+                if values:
                     self._take(found, goal, values, least=least)
                 continue
-            unsolved = [key for key in keys if key not in sites.solutions]
             if not unsolved:
                 break
             sites.solve(min(unsolved, key=lambda key: len(key[1])), worst - bound)
 
-    def part(self, at: int, goal: Expression) -> tuple[Search, Expression]:
-        """The search for plans of a site alone, and its share of a goal."""
+    def part(self, at: int) -> Search:
+        """The search for plans of a site alone."""
         program = Program(self.program.instance, moved=self.program.moved, sites=(at,))
         part = Search(program, self.solver, self.gap, math.inf, self.cancelled)
         part.clock, part.deadline, part.large = self.clock, self.deadline, False
-        known = {v.name: v for v in program.problem.variables()}
+        return part
+
+    def take_goal(self, goal: Expression) -> Expression:
+        """Take the share of a goal of all sites that is of the program's sites; return it."""
+        known = {v.name: v for v in self.program.problem.variables()}
         own = lpSum(c * known[v.name] for v, c in goal.items() if v.name in known)
-        program.set_objective(own, maximise=False)
-        return part, own
+        self.program.set_objective(own, maximise=False)
+        return own
 
     @contextmanager
     def placed(self, jobs: Sequence[int]) -> Iterator[None]:
@@ -470,113 +499,6 @@ class Search:
                 self._cut(run, at)
                 worst = max(worst, over)
         return worst
-
-
-class Sites:
-    """Bounds of each part of a portfolio, a site, with each set of jobs; plans of assignments.
-
-    Sites that more than who runs where binds together are one part. No sum of bounds over an
-    assignment passes a plan of it.
-    """
-
-    def __init__(self, search: Search, goal: Expression, *, least: bool) -> None:
-        program = search.program
-        self.search, self.least, self.constant = search, least, 0.0
-        self.money = least or program.portfolio.budget.tco_usd is not None
-        everyone = range(len(program.portfolio.jobs))
-        self.parts, self.bounds = [(search, goal)], dict[Key, float]()
-        self.solutions: dict[Key, dict[str, float]] = {}
-        self.plans: dict[Key, Found] = {}
-        self.done: dict[tuple[Key, ...], float] = {}
-        if self._is_separable(self._fractions(0, everyone)):
-            self.constant, self.bounds = goal.constant, {}
-            self.parts = [search.part(at, goal) for at in program.places]
-            for at, (part, _) in enumerate(self.parts):
-                for jobs in part.program.sets_of_jobs():
-                    if not search.late():
-                        self._fractions(at, jobs)
-        elif len(block_starts(program, everyone)) > FEW_BLOCKS * len(program.periods):
-            self.bounds = {}
-
-    def _is_separable(self, values: Mapping[str, float]) -> bool:
-        """Whether nothing but who runs where binds sites together, and sets of jobs are few."""
-        program = self.search.program
-        at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
-        shared = [limit for limit in program.limits if limit.site is None and not limit.floor]
-        return (
-            len(program.places) > 1
-            and bool(values)
-            and sum(2**jobs for jobs in at_sites.values()) <= MOST_SETS
-            and not program.elastic
-            and program.portfolio.objective.name != "fairness"
-            and not any(job.moves for job in program.portfolio.jobs)
-            and all(value_of(each.used, values) < LOOSE * each.most for each in shared)
-        )
-
-    def _fractions(self, at: int, jobs: Sequence[int]) -> dict[str, float]:
-        """Find the bound by fractions of a part with some jobs; return its solution."""
-        part, _ = self.parts[at]
-        with part.placed(jobs):
-            starts = block_starts(part.program, jobs)
-            averaged = Averaged(part.program, starts, money=self.money)
-            solved = part.ask(averaged.problem, relaxed=True)
-        if solved.status != "infeasible":
-            known = solved.objective if solved.status == "optimal" else None
-            self.bounds[at, tuple(jobs)] = UNKNOWN if known is None else known
-        return averaged.values(solved.values) if solved.values else {}
-
-    def assignment(self, *, solved: bool = False) -> tuple[float, tuple[Key, ...]]:
-        """The assignment that may be best of those not done, after its bound; of solved sites."""
-        problem = LpProblem("assignment", LpMinimize)
-        chosen = {
-            key: problem.add_variable(f"x{n}", 0, 1, LpInteger)
-            for n, key in enumerate(self.bounds)
-            if not solved or self.solutions.get(key)
-        }
-        if not chosen:
-            return math.inf, ()
-        problem.setObjective(lpSum(self.bounds[key] * x for key, x in chosen.items()))
-        for at in range(len(self.parts)):
-            problem.addConstraint(lpSum(x for key, x in chosen.items() if key[0] == at) == 1)
-        for number, job in enumerate(self.search.program.portfolio.jobs):
-            runs = lpSum(x for key, x in chosen.items() if number in key[1])
-            optional = job.optional and len(self.parts) > 1
-            problem.addConstraint(runs <= 1 if optional else runs == 1)
-        for keys in self.done:
-            known = [chosen[key] for key in keys if key in chosen]
-            problem.addConstraint(lpSum(known) <= len(keys) - 1)
-        found = solvers.solve(problem, gap=1e-9)
-        unknown = math.inf if found.status == "infeasible" else -math.inf  # all done, or stopped
-        best = unknown if found.bound is None else found.bound
-        keys = tuple(key for key, x in chosen.items() if found.values.get(x.name, 0.0) > 0.5)
-        return best + self.constant, keys
-
-    def solve(self, key: Key, room: float) -> None:
-        """Find the bound of a part with its jobs by averaged periods.
-
-        It need not be known where it is more than ``room`` above that by fractions.
-        """
-        (part, _), cutoff = self.parts[key[0]], self.bounds[key] + room
-        with part.placed(key[1]):
-            solved, self.solutions[key] = part.averaged(key[1], cutoff, money=self.money)
-        bound = cutoff if solved.status == "infeasible" else solved.bound
-        if bound == math.inf:
-            del self.bounds[key]
-        elif bound is not None:
-            self.bounds[key] = max(self.bounds[key], bound)
-
-    def plan(self, keys: tuple[Key, ...]) -> dict[str, float]:
-        """The plan of an assignment, which is done; empty without any."""
-        self.done[keys] = math.fsum(self.bounds[key] for key in keys) + self.constant
-        found = dict[str, float]()
-        for key in keys:
-            if key not in self.plans:
-                part, goal = self.parts[key[0]]
-                self.plans[key] = part.counted(
-                    goal, self.solutions[key], self.bounds[key], least=self.least
-                )
-            found |= self.plans[key].values
-        return found if all(self.plans[key].values for key in keys) else {}
 
 
 def search(

@@ -70,7 +70,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
     currency = stated or _currency(grid, tables) or (named[0][0] if named else None)
     if currency is None:
         message = "the file names no currency, or several"
-        raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
+        raise InputError(Finding("quote", message, grid.file, fix="state it: --currency EUR"))
     rate = _rate(currency, options, grid)
     for line in [] if stated else lines:
         if line.currency not in ("", currency) and line.amount is not None:
@@ -78,7 +78,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
             line.kind = "not_understood"
     date = options.date or mapping.date or _date(grid, tables)
     if date is None:
-        raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
+        raise InputError(Finding("quote", NO_DATE, grid.file, fix="state it: --date 2026-11-20"))
     priced = {
         (line.row.sheet, line.row.number)
         for line in lines
@@ -117,7 +117,7 @@ def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
     rate = 1.0 if currency == "USD" else options.rates.get(currency)
     if rate is None:
         message = f"prices are in {currency}, and no rate is given"
-        fix = f"say what one {currency} is in USD: --rate {currency}=..."
+        fix = f"give USD for one {currency}: --rate {currency}=1.08"
         raise InputError(Finding("quote", message, grid.file, fix=fix))
     return rate
 

@@ -27,24 +27,41 @@ _CODES = (
     "USD EUR GBP JPY CNY KRW INR CHF CAD AUD SGD SEK NOK DKK PLN NZD HKD TWD BRL MXN AED SAR ILS "
     "ZAR CZK THB"
 )
+_SIGNS = {
+    "USD": ("US$", "$", "US DOLLAR", "US DOLLARS"),
+    "EUR": ("€", "EURO", "EUROS"),
+    "GBP": ("£", "POUNDS STERLING"),
+    "JPY": ("¥", "YEN"),
+    "CHF": ("SWISS FRANCS",),
+    "CNY": ("RMB",),
+    "KRW": ("₩",),
+    "INR": ("₹",),
+    "CAD": ("CA$", "C$"),
+    "AUD": ("AU$", "A$"),
+    "NZD": ("NZ$",),
+    "SGD": ("S$", "SG$"),
+    "HKD": ("HK$",),
+    "TWD": ("NT$",),
+    "BRL": ("R$",),
+    "MXN": ("MX$",),
+}
 SIGNS = {code: code for code in _CODES.split()} | {
-    "US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "RMB": "CNY", "₩": "KRW",
-    "₹": "INR", "CA$": "CAD", "C$": "CAD", "AU$": "AUD", "A$": "AUD", "NZ$": "NZD", "S$": "SGD",
-    "SG$": "SGD", "HK$": "HKD", "NT$": "TWD", "R$": "BRL", "MX$": "MXN", "US DOLLAR": "USD",
-    "US DOLLARS": "USD", "EURO": "EUR", "EUROS": "EUR", "POUNDS STERLING": "GBP",
-    "SWISS FRANCS": "CHF", "YEN": "JPY",
-}  # fmt: skip
+    sign: code for code, signs in _SIGNS.items() for sign in signs
+}
 """Currencies by sign, code and name; a dollar alone is that of the United States."""
-_WORDED_SIGNS = {
-    "zł": "PLN", "zl": "PLN", "kr": None, "sfr": "CHF", "fr": "CHF", "kč": "CZK", "kc": "CZK",
-    "rs": "INR", "lei": "RON", "tl": "TRY", "₺": "TRY", "₪": "ILS", "฿": "THB",
-}  # fmt: skip
+_WORDED_SIGNS: dict[str, str | None] = {
+    "kr": None,
+    "rs": "INR",
+    "lei": "RON",
+    "₪": "ILS",
+    "฿": "THB",
+}
+_WORDED_SIGNS |= dict.fromkeys(("zł", "zl"), "PLN") | dict.fromkeys(("sfr", "fr"), "CHF")
+_WORDED_SIGNS |= dict.fromkeys(("kč", "kc"), "CZK") | dict.fromkeys(("tl", "₺"), "TRY")
 """Signs that are words: a currency only beside a number; a krone is that of three countries."""
 NOTHING = {"-", "--", "–", "—"}
-INCLUDED = {
-    "included", "incl", "incl.", "inkl", "inkl.", "inklusive", "n/c", "no charge", "free",
-    "bundled",
-}  # fmt: skip
+INCLUDED = {"included", "incl", "incl.", "inkl", "inkl.", "inklusive"}
+INCLUDED |= {"n/c", "no charge", "free", "bundled"}
 
 _WORDED = "|".join(_WORDED_SIGNS)
 _BESIDE_A_NUMBER = re.compile(
@@ -144,10 +161,12 @@ def term_years(text: str) -> float | None:
     return length / 12.0 if match[2].lower().startswith(("mo", "mt")) else length
 
 
+_NAMES_OF_MONTHS = "jan feb mar/mär apr may/mai jun jul aug sep oct/okt nov dec/dez"
 _MONTHS = {
-    "jan": 1, "feb": 2, "mar": 3, "mär": 3, "apr": 4, "may": 5, "mai": 5, "jun": 6, "jul": 7,
-    "aug": 8, "sep": 9, "oct": 10, "okt": 10, "nov": 11, "dec": 12, "dez": 12,
-}  # fmt: skip
+    name: number
+    for number, names in enumerate(_NAMES_OF_MONTHS.split(), 1)
+    for name in names.split("/")
+}
 
 
 def date_of(text: str) -> datetime.date | None:
@@ -299,10 +318,15 @@ def _sheet_rows(sheet: Worksheet, path: Path) -> list[Row]:
         name = f"{sheet.title}!{cell.coordinate}"
         cells.setdefault(row, {})[column] = Cell(column, value, name, currency)
     return [
-        Row(sheet.title, at, cells.get(at, {}), bool(sheet.row_dimensions[at].hidden),
-            over.get(at, {}))
+        Row(
+            sheet.title,
+            at,
+            cells.get(at, {}),
+            bool(sheet.row_dimensions[at].hidden),
+            over.get(at, {}),
+        )
         for at in sorted(cells.keys() | over.keys())
-    ]  # fmt: skip
+    ]
 
 
 def _sides(bounds: tuple[int, int, int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -343,8 +367,11 @@ def _text_rows(text: str, path: Path) -> list[Row]:
         if number > _MOST_ROWS:
             raise _too_long(path)
         tidy = enumerate((" ".join(value.split()) for value in values[:_MOST_COLUMNS]), 1)
-        cells = {column: Cell(column, value, f"{get_column_letter(column)}{number}")
-                 for column, value in tidy if value}  # fmt: skip
+        cells = {
+            column: Cell(column, value, f"{get_column_letter(column)}{number}")
+            for column, value in tidy
+            if value
+        }
         found.append(Row("", number, cells))
     return found
 
@@ -485,6 +512,11 @@ def _table(
         if len(_fields(heads[1:], mapping)) >= len(both):
             return None  # the next row is a header by itself
         taken, fields = heads, both
+    if not mapping and not fields.keys() & {"unit_list", "unit_net"}:
+        below = rows[at + len(taken)].cells if at + len(taken) < len(rows) else {}
+        for column, cell in below.items():  # else a column of units of measure
+            if plain_words(_joined(taken, column)) == "unit" and cell.text[-1:].isdigit():
+                fields["unit_net"] = column
     named = fields.keys() & {"description", "part"} and any(each in fields for each in AMOUNTS)
     found = set(fields) >= set(mapping) if mapping else named and len(fields) >= _LEAST_FIELDS
     if not taken or not found:
@@ -531,8 +563,11 @@ def _fields(rows: Sequence[Row], mapping: Mapping[QuoteField, str]) -> dict[Quot
     texts = {column: _joined(rows, column) for column in columns}
     if mapping:
         by_text = {" ".join(text.lower().split()): field for field, text in mapping.items()}
-        return {by_text[text.lower()]: column for column, text in texts.items()
-                if text.lower() in by_text}  # fmt: skip
+        return {
+            by_text[text.lower()]: column
+            for column, text in texts.items()
+            if text.lower() in by_text
+        }
     found: dict[QuoteField, int] = {}
     below = {column: rows[-1].header(column) for column in columns}
     for names in (texts, below)[: len(rows)]:  # of two rows the lower one may do alone

@@ -43,28 +43,49 @@ _OF_ALL = (
 )
 """Words that leave a total one of the whole quote; any other word names a part of it."""
 _PATTERNS: tuple[tuple[LineKind, str], ...] = (
-    ("subtotal", r"^(sub-? ?total|zwischensumme)\b|"
-                 rf"^total (for )?(?!({_OF_ALL}|[a-z]{{3}})\b)[a-z]|"
-                 r"^(?!(grand|net|overall|quote|quotation|offer|order|final|project|contract|"
-                 r"invoice|total)\b)[a-z&/-]+( [a-z&/-]+){0,3} (sub-?)?totals?\b"),
-    ("total", r"^(grand |net |overall |quote |quotation |offer |order |final |project |"
-              r"contract |invoice )?(total|sum|gesamtsumme|gesamtbetrag|gesamt|endsumme|summe|"
-              r"[üu]bertrag|carried (over|forward))\b"),
-    ("tax", r"^((zzgl|plus|add|zuz[üu]glich|incl|inkl)\.? )?(\d+([.,]\d+)? ?% )?"
-            r"(vat|sales tax|tax(es)?|mwst|ust|gst|import duty|dut(y|ies)|customs)\b"),
-    ("discount", r"^(less:? |minus |your )?([\w-]+ ){0,3}(discounts?|rebates?|rabatt|"
-                 r"\w*nachlass|credit|skonto|trade-?in|savings?)( |:|$|\()"),
-    ("freight", r"\b(freight|shipping|shipment|delivery (charge|fee|cost)|transport|fracht|"
-                r"versand|lieferung frei|insurance in transit|ddp|dap)\b"),
-    ("service", r"\b(installation|install|commissioning|integration|professional services?|"
-                r"deployment|training|consulting|on-?site engineer|project management|"
-                r"labou?r|rack (and|&) stack|cabling service|acceptance test|"
-                r"inbetriebnahme)\b"),
-    ("support", r"\b(support\w*|maintenance|24x7|warranty|\w*nbd|next business day|"
-                r"(\w+ )?care( ?pack)?|sntc|smartnet|prosupport|pointnext|onsite service|"
-                r"4[ -]?(hours?|hrs?)( on-?site)? resp(onse)?|subscriptions?|sla|\w*-?wartung|"
-                r"gew[äa]hrleistung)\b"),
-)  # fmt: skip
+    (
+        "subtotal",
+        r"^(sub-? ?total|zwischensumme)\b|"
+        rf"^total (for )?(?!({_OF_ALL}|[a-z]{{3}})\b)[a-z]|"
+        r"^(?!(grand|net|overall|quote|quotation|offer|order|final|project|contract|"
+        r"invoice|total)\b)[a-z&/-]+( [a-z&/-]+){0,3} (sub-?)?totals?\b",
+    ),
+    (
+        "total",
+        r"^(grand |net |overall |quote |quotation |offer |order |final |project |"
+        r"contract |invoice )?(total|sum|gesamt(summe|betrag)?|[üu]bertrag|"
+        r"((netto|brutto|end|auftrags)(gesamt)?)?(summe|betrag)|carried (over|forward))\b",
+    ),
+    (
+        "tax",
+        r"^((zzgl|plus|add|zuz[üu]glich|incl|inkl)\.? )?(\d+([.,]\d+)? ?% )?"
+        r"(vat|sales tax|tax(es)?|mwst|ust|gst|import duty|dut(y|ies)|customs)\b",
+    ),
+    (
+        "discount",
+        r"^(less:? |minus |your )?([\w-]+ ){0,3}(discounts?|rebates?|rabatt|"
+        r"\w*nachlass|credit|skonto|trade-?in|savings?)( |:|$|\()",
+    ),
+    (
+        "freight",
+        r"\b(freight|shipping|shipment|delivery (charge|fee|cost)|transport|fracht|"
+        r"versand|lieferung frei|insurance in transit|ddp|dap)\b",
+    ),
+    (
+        "service",
+        r"\b(installation|install|commissioning|integration|professional services?|"
+        r"deployment|training|consulting|on-?site engineer|project management|"
+        r"labou?r|rack (and|&) stack|cabling service|acceptance test|"
+        r"inbetriebnahme)\b",
+    ),
+    (
+        "support",
+        r"\b(support\w*|maintenance|24x7|warranty|\w*nbd|next business day|"
+        r"(\w+ )?care( ?pack)?|sntc|smartnet|prosupport|pointnext|onsite service|"
+        r"4[ -]?(hours?|hrs?)( on-?site)? resp(onse)?|subscriptions?|sla|\w*-?wartung|"
+        r"gew[äa]hrleistung)\b",
+    ),
+)
 _WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
 _CONTRACT = re.compile(r"^CON-[A-Z0-9]", re.I)
 """Part numbers of service contracts: Cisco's begin with CON-."""
@@ -384,8 +405,9 @@ def _kind(line: Line) -> LineKind:
 
 def _kind_by_figures(line: Line) -> LineKind:
     if line.odd and not line.amount:
-        line.remarks += (f"'{text}' is no {name.replace('_', ' ')}"
-                         for name, text in line.odd.items())  # fmt: skip
+        line.remarks += (
+            f"'{text}' is no {name.replace('_', ' ')}" for name, text in line.odd.items()
+        )
         return "not_understood"
     if line.amount and _LEASED.search(line.label):
         line.remarks.append("a lease or a rent, and no price at which it is bought")
@@ -491,9 +513,10 @@ def _subtotalled(line: Line, since: Sequence[Line], before: Sequence[Line]) -> S
     done = [each for each in before if each.kind in ("service", "support", "freight")]
     sorts = re.findall(r"[^\W\d_]{4,}", f"{line.texts.get('description')} {line.part}".lower())
     named = [
-        each for each in before
+        each
+        for each in before
         if any(sort.rstrip("s") in f"{each.section} {each.label}".lower() for sort in sorts)
-    ]  # fmt: skip
+    ]
     ways = (since, bought, done, named)
     return next((held for held in ways if _compare(line, held).agrees), since)
 

@@ -218,7 +218,7 @@ def _plans(found: Alternatives) -> Table:
 # Bids side by side: the answer, gaps.
 
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
-_STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
+_STATES = {"meets": "met", "breaks": "broken", "open": "not evaluated"}
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "difference of units"}
 _LACKS = {"units": "not quoted", "support": "support, subscription"}
 
@@ -292,13 +292,14 @@ def _bids_table(found: Bids) -> Table:
     order = [*_ranked(found), *(bid for bid in found.bids if not bid.rank)]
     of = [bid.figures for bid in order]
     pflops = any(each is not None and each.useful_pflops is not None for each in of)
-    work = FIGURES["useful_pflops" if pflops else "useful_gpus"]
+    work, unit = FIGURES["useful_pflops" if pflops else "useful_gpus"], found.measure.unit
+    label = found.measure.label.removesuffix("".join(unit.partition(" per ")[1:]))
     columns = (
         figures("rank", (bid.rank for bid in order), 0),
         words("bid", map(_bid_name, order)),
-        figures(found.measure.label, (bid.measured for bid in order), found.measure.unit),
+        figures(label, (bid.measured for bid in order), unit),
         figures("quoted", (bid.quoted_usd for bid in order), "USD"),
-        figures("lacks", (bid.lacks_usd for bid in order), "USD"),
+        figures("lacks", (bid.lacks_usd if bid.figures else None for bid in order), "USD"),
         figures("capex", read_values(of, lambda f: f.capex_usd), "USD"),
         figures("TCO", read_values(of, lambda f: f.tco_usd), "USD"),
         figures(work.title, read_values(of, lambda f: getattr(f, work.name)), fmt.round_number),
@@ -387,6 +388,7 @@ def _answer(quote: Quote) -> Iterator[str]:
         text = f"{right} of {len(quote.sums)} totals agree with the lines; {last.label}: "
         yield f"{text}{last.stated:,.2f} {quote.currency}"
     yield f"valid until {quote.valid_until}" if quote.valid_until else ""
-    yield "next: add the price book to `prices` of the problem" if quote.prices else ""
+    book = f"next: add {quote.stem}.prices.yaml to `prices` of the problem"
+    yield book if quote.prices else ""
     if quote.currency != "USD":
         yield f"1 {quote.currency} = {quote.usd_per_unit:.6g} USD, as given"

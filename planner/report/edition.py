@@ -83,12 +83,14 @@ def _redacted(model: PartT, prices: Prices) -> PartT:
         }
         model = model.model_copy(update=once)
     marks = visible_fields(type(model))
-    return type(model)(**{
-        name: _visible_value(getattr(model, name), prices)
-        if name in marks and may_show(marks[name], prices)
-        else _nothing(model, name)
-        for name in type(model).model_fields
-    })  # fmt: skip
+    return type(model)(
+        **{
+            name: _visible_value(getattr(model, name), prices)
+            if name in marks and may_show(marks[name], prices)
+            else _nothing(model, name)
+            for name in type(model).model_fields
+        }
+    )
 
 
 def _visible_value(value: object, prices: Prices) -> object:

@@ -56,10 +56,20 @@ PARTS = ("lines", "notes", "proof")
 
 _LABEL_WIDTH = 16
 _TILES = (
-    "useful_pflops", "useful_gpus", "gpus_used", "goodput", "capex_usd", "facility_power_kw",
-    "days_to_train", "tco_usd", "racks", "delivered_write_gb_per_s", "interval_s", "usable_tb",
+    "useful_pflops",
+    "useful_gpus",
+    "gpus_used",
+    "goodput",
+    "capex_usd",
+    "facility_power_kw",
+    "days_to_train",
+    "tco_usd",
+    "racks",
+    "delivered_write_gb_per_s",
+    "interval_s",
+    "usable_tb",
     "restore_s",
-)  # fmt: skip
+)
 _MOST_TILES, _MOST_LIMITS, _MOST_NOTES = 5, 6, 3
 _FAR = 0.9
 """Below this used share a binding limit says why it binds."""
@@ -133,10 +143,9 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
     if both is not None:
         title = "Smallest combined change that gives a plan"
         yield Text(tuple(map(_change, both.steps)), title, points=True)
-        if both.weighted is not None and both.bound is not None:
-            text = "sum of changes, each as a share of its limit: "
-            bound = f"proven lower bound {fmt.percent(both.bound)}"
-            yield Text((f"{text}{fmt.percent(both.weighted)}; {bound}",))
+        text = "sum of changes, each as a share of its limit: "
+        bound = f"proven lower bound {fmt.percent(both.bound)}"
+        yield Text((f"{text}{fmt.percent(both.share)}; {bound}",))
     if found.undecided:
         yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
 

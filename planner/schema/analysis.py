@@ -385,9 +385,17 @@ class Edit(Record):
     sheet: str
     cell: str
     kind: Literal[
-        "quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark",
-        "own_line", "figure", "limit",
-    ]  # fmt: skip
+        "quantity",
+        "discount",
+        "unit_list",
+        "installed",
+        "spares",
+        "lead_time",
+        "remark",
+        "own_line",
+        "figure",
+        "limit",
+    ]
     key: str
     label: str
     unit: str

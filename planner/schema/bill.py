@@ -4,6 +4,7 @@ Additive changes only, as with the plan. None is not known, never zero. The cust
 bill has none of the fields in `MONEY_OF_LINES` and `MONEY_OF_TOTALS`.
 """
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -23,13 +24,33 @@ from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.plan import Section
 
 LineKind = Literal[
-    "item", "service", "support", "freight", "tax", "discount", "option", "included", "subtotal",
-    "total", "not_understood",
-]  # fmt: skip
+    "item",
+    "service",
+    "support",
+    "freight",
+    "tax",
+    "discount",
+    "option",
+    "included",
+    "subtotal",
+    "total",
+    "not_understood",
+]
 QuoteField = Literal[
-    "line", "part", "description", "quantity", "from_quantity", "unit_list", "discount",
-    "unit_net", "amount", "currency", "lead_time", "term", "note",
-]  # fmt: skip
+    "line",
+    "part",
+    "description",
+    "quantity",
+    "from_quantity",
+    "unit_list",
+    "discount",
+    "unit_net",
+    "amount",
+    "currency",
+    "lead_time",
+    "term",
+    "note",
+]
 MatchedBy = Literal["mapping", "part_number", "name"]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
 
@@ -114,6 +135,11 @@ class Quote(Record):
     asked: tuple[Asked, ...]
     findings: tuple[str, ...]
     valid_until: str = ""
+
+    @property
+    def stem(self) -> str:
+        """Begin of the names of the files that are written of it."""
+        return re.sub(r"[^A-Za-z0-9_.-]+", "_", self.file.rpartition(".")[0])
 
 
 class QuoteMap(Model):

@@ -32,9 +32,19 @@ from planner.schema import (
 
 Confidence = Literal["high", "medium", "low"]
 Category = Literal[
-    "gpu_system", "storage", "component", "switch", "transceiver", "cable", "rack", "pdu", "cdu",
-    "management", "software", "service",
-]  # fmt: skip
+    "gpu_system",
+    "storage",
+    "component",
+    "switch",
+    "transceiver",
+    "cable",
+    "rack",
+    "pdu",
+    "cdu",
+    "management",
+    "software",
+    "service",
+]
 Precision = Literal["bf16", "fp8", "nvfp4"]
 Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
@@ -256,9 +266,17 @@ class ServiceCount(Model):
     """Counting unit of a service: per order, unit, rack, cable, kW or 100 USD of hardware."""
 
     per: Literal[
-        "order", "gpu_system", "gpu", "storage_unit", "switch", "cable", "pdu", "rack",
-        "liquid_kw", "hardware",
-    ]  # fmt: skip
+        "order",
+        "gpu_system",
+        "gpu",
+        "storage_unit",
+        "switch",
+        "cable",
+        "pdu",
+        "rack",
+        "liquid_kw",
+        "hardware",
+    ]
 
 
 class Gpu(Model):

@@ -202,13 +202,16 @@ def _from_samples(raw: Raw, clock: Numbers, usual: float, read_as: ReadAs) -> Se
 
 
 def _from_counter(raw: Raw, clock: Numbers, usual: float) -> Series:
-    """Rates between readings of a counter; a reading below the one before starts at 0."""
+    """Rates between readings of a counter; one below that before counts from 0 at least, and no
+    less than the rates beside it, since it had gone on until it started again."""
     width = np.diff(raw.time_s)
     missed = np.round(width / usual - 1).clip(0)
 
     def rates(figures: Numbers) -> Numbers:
         step = np.diff(figures)
         rate = np.where(step < 0, figures[1:], step) / width
+        beside = np.minimum(np.roll(rate, 1), np.roll(rate, -1))
+        rate = np.where(step < 0, np.maximum(rate, beside), rate)
         # where one of several counters started again, the increase of the others is unknown
         unknown = (missed > FILLED_SAMPLES) | ((step < 0) & raw.summed)
         return np.where(unknown, np.nan, rate)

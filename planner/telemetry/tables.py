@@ -301,6 +301,8 @@ def _scale(numbers: Numbers, name: str) -> tuple[Numbers, bool]:
 
 def _moments(text: Cells, form: str | None, file: str) -> Cells:
     try:
+        if form is not None and "%" not in form:
+            raise ValueError("nothing in it stands for a part of a date")
         if form is not None:
             return pd.to_datetime(text, format=form, utc=True, errors="coerce")
     except ValueError as error:

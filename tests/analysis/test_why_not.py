@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.analysis.explain import Prober, check_items, explain_absence
+from planner.analysis.explain import Prober, explain_absence, items_named
 from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.inputs import Inputs, changed
@@ -229,6 +229,6 @@ def test_a_forced_plan_is_what_its_settings_give() -> None:
 def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
     inputs, plan = office()
     with pytest.raises(InputError, match="why-not") as refused:
-        check_items(inputs, (name,))
+        items_named(inputs, (name,))
         explain_absence(Prober(inputs, api.Options(), plan), (name,))
     assert told in str(refused.value)

@@ -21,7 +21,7 @@ RATE = ("EUR=1.1",)
 
 
 def judged(inputs: Inputs, files: list[Path]) -> Bids:
-    quotes = read_bids(files, inputs, rate=RATE)
+    quotes = read_bids(files, inputs, RATE)
     return evaluate(inputs, Options(), quotes)
 
 
@@ -165,23 +165,13 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert "is no problem file" in wrong(folder, crate, problem)
     assert "is given twice" in wrong(folder, problem, crate, crate)
     assert "no rate is given" in wrong(folder, problem, bolt)
-    both = ("--vendor", "ACME", "--vendor", "crate.xlsx=Crate")
-    assert "every bid has a value of its own" in wrong(folder, problem, crate, *both)
-    assert "'x.csv' is none of the bids' files" in wrong(
-        folder, problem, crate, "--vendor", "x.csv=ACME"
-    )
-    assert "two bids are called 'ACME'" in wrong(
-        folder, problem, crate, bolt, "--vendor", "ACME", "--rate", "EUR=1.1"
-    )
-    assert "--date is given twice without a file" in wrong(
-        folder, problem, crate, "--date", "2026-11-01", "--date", "2026-11-02"
-    )
-    assert "'soon' is no date" in wrong(folder, problem, crate, "--date", "crate.xlsx=soon")
+    twin = str(plain(tmp_path / "crate.xlsx", ("BX-8-100", 1, 1.0)))
+    assert "two bids are called 'crate'" in wrong(folder, problem, crate, twin)
     assert "'EUR:1' is no rate" in wrong(folder, problem, crate, "--rate", "EUR:1")
-    undated = str(
-        xlsx(tmp_path / "u.xlsx", [("Part Number", "Qty", "Unit Price"), ("BX-8-100", 1, 1.0)])
-    )
-    assert "no clear date" in wrong(folder, problem, undated, "--currency", "USD")
+    bare = xlsx(tmp_path / "u.xlsx", [("Part Number", "Qty", "Unit Price"), ("BX-8-100", 1, 1.0)])
+    assert f"quote import {bare} --currency EUR, then" in wrong(folder, problem, str(bare))
+    (tmp_path / "x.json").write_text("{}")
+    assert "no quote as read" in wrong(folder, problem, str(tmp_path / "x.json"))
     many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]
     assert "27 bids, and 26 are compared at most" in wrong(folder, problem, *many)
 
@@ -199,7 +189,9 @@ def test_nothing_in_a_file_steers_who_reads_it(folder: Path, tmp_path: Path) -> 
     ]
     path = xlsx(tmp_path / "a.xlsx", rows)
     problem = str(folder / "problem.yaml")
-    words = ["quote", "bid", problem, str(path), "--vendor", f"a.xlsx=V{nasty}"]
+    named = ("--vendor", f"V{nasty}", "--problem", problem, "-o", str(tmp_path))
+    assert ran("quote", "import", str(path), *named).code == 0
+    words = ["quote", "bid", problem, str(tmp_path / "a.quote.json")]
     shown = ran(*words, "-o", str(tmp_path))
     assert shown.code == 0
     assert "\u202e" not in shown.out

@@ -115,11 +115,15 @@ def test_numbers(text: str, decimal: str, value: float | None) -> None:
     [
         ([["hello"]], {}, "no table of a quote was found"),
         ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": None}, "names no currency"),
-        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": "EUR"}, "no rate is given; say what one"),
+        (
+            [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
+            {"currency": "EUR"},
+            "no rate is given; give USD",
+        ),
         (
             [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
             {"date": None},
-            "no clear date of the quote in the file; say it: --date",
+            "no clear date of the quote in the file; state it: --date",
         ),
         ([HEAD], {"mapping": {"columns": {"part": "Teil"}}}, "no row has the columns"),
     ],
@@ -197,6 +201,9 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     # the mapping that it wrote reads the next one in the same way
     words[words.index("--map") + 1] = str(tmp_path / "acme.map.yaml")
     assert CliRunner().invoke(app, [*words, "--json"]).output.count('"matched_by": "mapping"') == 1
+    xlsx(tmp_path / "acme.xlsx", [row for row in rows if "until" not in str(row[0])])
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert not load(problem).prices[storage.id].valid_until
 
 
 TIERS: list[list[object]] = [
