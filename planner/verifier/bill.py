@@ -531,8 +531,16 @@ def _costs(
 def check_options(found: Findings, basis: Basis, plan: Plan, cluster: Mapping[str, int]) -> None:
     """Check units, prices and costs of the storage alternatives; the chosen one is the plan's."""
     report, term, objective = plan.storage_options, basis.problem.term, basis.problem.objective
+    if report is None:
+        return
     years = None if term is None or objective.minimize == "cost" else term.years
-    for number, option in enumerate(report.options if report else ()):
+    own_head = {"counted": "purchase" if years is None else "term"}
+    found.expect(
+        "storage_options", report, own_head | {"usable_tb": plan.jobs[0].capacity_needed_tb}
+    )
+    chosen = [option.chosen for option in report.options]
+    found.require(chosen.count(True) == 1, "storage_options: one is the plan's")
+    for number, option in enumerate(report.options):
         name, ends_usd = f"storage_options.options[{number}]", [0.0, 0.0, 0.0]
         if option.chosen:
             units = {each.sku: each.units for each in option.items}
@@ -542,7 +550,8 @@ def check_options(found: Findings, basis: Basis, plan: Plan, cluster: Mapping[st
             bought, sale = basis.bought(item, each.units), basis.sale(item)
             listed, yearly = ([None] * 3, [None] * 3) if sale.price is None else _ranges(sale.price)
             fields = "unit_low_usd", "unit_list_usd", "unit_high_usd"
-            own = dict(zip(fields, listed, strict=True)) | {"purchased": bought}
+            own: dict[str, Any] = dict(zip(fields, listed, strict=True)) | {"purchased": bought}
+            own |= {"model": item.model, "vendor": item.vendor}
             found.expect(f"{name}.{each.sku}", each, own)
             for end, (usd, rent) in enumerate(zip(listed, yearly, strict=True)):
                 ends_usd[end] += bought * _cost(basis, sale, (usd or 0.0, rent or 0.0), years)

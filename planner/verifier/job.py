@@ -206,6 +206,7 @@ def _size(run: Run) -> dict[str, Any]:
         replicas = j.gpus_used / replica_gpus(option)
         fan_out = replicas if kind == "every_replica" else 1.0 + 2.0 * (replicas - 1.0) / each
     return {
+        "replica_gpus": None if option is None else replica_gpus(option),
         "bytes_per_parameter": each,
         "checkpoint_gb": size_gb,
         "failures_per_gpu_day": failure_rate(job, run.types),

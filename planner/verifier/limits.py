@@ -33,6 +33,8 @@ TRIED = 4001
 """Intervals among which a better one is looked for."""
 TIES = 2e-6
 """Share of the objective that breaking ties may take, each of a few times."""
+INDIFFERENT = 0.005
+"""Default share within which plans are equal, of an objective that is not money."""
 PROVEN = 4e-6
 """Share by which search and integer program may differ."""
 OBJECTIVE = {
@@ -238,9 +240,12 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     asked, goal, totals = run.basis.problem.objective, plan.objective, plan.totals
     name, sign = OBJECTIVE.get(asked.name, asked.name), -1.0 if asked.minimize else 1.0
     own = getattr(totals if hasattr(totals, name) else run.f, name)
+    free = 0.0 if asked.minimize == "cost" else asked.indifference
+    if free is None:
+        free = 0.0 if FIGURES[name].money else INDIFFERENT
     fields = {"name": asked.name, "value": own, "unit": FIGURES[name].unit}
     fields |= {"sense": "minimize" if asked.minimize else "maximize"}
-    fields |= {"indifference": asked.indifferent, "gap_asked": plan.provenance.gap}
+    fields |= {"indifference": free, "gap_asked": plan.provenance.gap}
     found.expect("objective", goal, fields)
     best, proven = goal.best, plan.status == "optimal" or goal.gap is not None
     bound, gap = (goal.bound, goal.gap) if proven else (best, 0.0)
@@ -258,7 +263,7 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
         right = ahead >= -RELATIVE * max(abs(better), abs(worse))
         found.require(right, f"objective: {better!r} is worse than {worse:.12g}")
         found.require(near, f"objective.{field}: plan says {share!r}, own {own_share:.12g}")
-    kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * asked.indifferent)
+    kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * free)
     most = sign * (1 - kept * (1 + TIES) ** -sign)
     text = f"objective.near_optimal_loss: {given_away} exceeds {most:.6g}"
     found.require(given_away <= most, text)
