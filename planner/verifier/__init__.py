@@ -142,7 +142,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
         check_racks(found, basis, plan, bill)
     check_job(found, run)
     check_totals(found, basis, plan, bill.room)
-    check_options(found, basis, plan, cluster)
+    check_options(found, basis, plan)
     check_limits(found, plan, bill, run)
     check_objective(found, plan, run)
 

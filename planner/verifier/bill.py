@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, RackClassName, RackGroup
-from planner.schema.prices import Price
 from planner.verifier.basis import (
     DECIDED,
     RELATIVE,
     Basis,
     Findings,
     Near,
-    Sale,
     present_years,
     round_up,
     times,
@@ -528,51 +526,14 @@ def _costs(
     return own
 
 
-def check_options(found: Findings, basis: Basis, plan: Plan, cluster: Mapping[str, int]) -> None:
-    """Check units, prices and costs of the storage alternatives; the chosen one is the plan's."""
-    report, term, objective = plan.storage_options, basis.problem.term, basis.problem.objective
-    if report is None:
-        return
-    years = None if term is None or objective.minimize == "cost" else term.years
-    own_head = {"counted": "purchase" if years is None else "term"}
-    found.expect(
-        "storage_options", report, own_head | {"usable_tb": plan.jobs[0].capacity_needed_tb}
-    )
-    chosen = [option.chosen for option in report.options]
-    found.require(chosen.count(True) == 1, "storage_options: one is the plan's")
-    for number, option in enumerate(report.options):
-        name, ends_usd = f"storage_options.options[{number}]", [0.0, 0.0, 0.0]
-        if option.chosen:
-            units = {each.sku: each.units for each in option.items}
-            found.expect(f"{name}: units", units, basis.flash(cluster))
+def check_options(found: Findings, basis: Basis, plan: Plan) -> None:
+    """Check units bought and list prices of the storage alternatives."""
+    report = plan.storage_options
+    for number, option in enumerate(report.options if report else ()):
         for each in option.items:
-            item = basis.items[each.sku]
-            bought, sale = basis.bought(item, each.units), basis.sale(item)
-            listed, yearly = ([None] * 3, [None] * 3) if sale.price is None else _ranges(sale.price)
-            fields = "unit_low_usd", "unit_list_usd", "unit_high_usd"
-            own: dict[str, Any] = dict(zip(fields, listed, strict=True)) | {"purchased": bought}
-            own |= {"model": item.model, "vendor": item.vendor}
-            found.expect(f"{name}.{each.sku}", each, own)
-            for end, (usd, rent) in enumerate(zip(listed, yearly, strict=True)):
-                ends_usd[end] += bought * _cost(basis, sale, (usd or 0.0, rent or 0.0), years)
-        cents = basis.cent(2) * (1 + 2 * (years or 0.0)) * sum(o.purchased for o in option.items)
-        for field, usd in zip(("low_usd", "list_usd", "high_usd"), ends_usd, strict=True):
-            found.expect(f"{name}.{field}", getattr(option, field), Near(usd, cents))
-
-
-def _ranges(price: Price) -> list[list[float | None]]:
-    """Low, list and high price of a unit, and the same of its subscription."""
-    once = price.low_usd, price.list_usd, price.high_usd
-    yearly = price.per_year_low_usd, price.per_year_usd or 0.0, price.per_year_high_usd
-    known = [(each, [usd for usd in each if usd is not None]) for each in (once, yearly)]
-    return [[min(some), each[1], max(some)] for each, some in known]
-
-
-def _cost(basis: Basis, sale: Sale, usd: tuple[float, float], years: float | None) -> float:
-    """Cost of a unit at a list price and a subscription; with years over the term."""
-    net_usd, yearly_usd = ((1 - sale.discount) * each for each in usd)
-    if years is None or basis.problem.term is None:
-        return net_usd
-    rate = basis.problem.term.discount_rate
-    support = sale.support_usd_per_year(net_usd) * present_years(sale.start, sale.end or 0.0, rate)
-    return net_usd + support + yearly_usd * present_years(0.0, years, rate)
+            price = basis.inputs.prices.get(each.sku)
+            own = {
+                "purchased": basis.bought(basis.items[each.sku], each.units),
+                "unit_list_usd": price.list_usd if price else None,
+            }
+            found.expect(f"storage_options.options[{number}].{each.sku}", each, own)

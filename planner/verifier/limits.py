@@ -272,23 +272,10 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     if goal.best_capex_usd is not None and totals is not None and prefer is None:
         least = (totals.capex_usd or 0.0) * (1 - PROVEN)
         found.at_most("objective.best_capex_usd: of the cheapest", least, goal.best_capex_usd)
-    _check_program(found, plan, best)
-
-
-def _check_program(found: Findings, plan: Plan, best: float) -> None:
-    """Require a proof by the integer program that fits the plan: best value, bounds and gaps."""
-    program, totals = plan.objective.program, plan.totals
-    if program is None or totals is None or totals.capex_usd is None:
-        return
-    capex_usd = totals.capex_usd
-    for stated, known, bound, gap, name in (
-        (program.value, best, program.bound, program.gap, "value"),
-        (program.capex_usd, capex_usd, program.capex_bound_usd, program.capex_gap, "capex_usd"),
-    ):
-        if stated is None or bound is None or program.status != "optimal":
-            continue
-        near = Near(known, PROVEN * abs(known))
-        found.expect(f"objective.program.{name}", stated, near)
-        found.expect(f"objective.program: bound of {name}", bound, near)
-        own = abs(bound - stated) / max(abs(stated), NOTHING)
-        found.expect(f"objective.program: gap of {name}", gap, Near(own, GAP_NOISE))
+    program, capex_usd = goal.program, totals.capex_usd if totals else None
+    pairs = ("value", best), ("bound", best), ("capex_usd", capex_usd)
+    for field, known in (*pairs, ("capex_bound_usd", capex_usd)):
+        stated = getattr(program, field, None)
+        if program is not None and program.status == "optimal" and stated and known is not None:
+            own_value = Near(known, PROVEN * abs(known))
+            found.expect(f"objective.program.{field}", stated, own_value)
