@@ -126,20 +126,21 @@ def present_years(start: float, end: float, rate: float) -> float:
 
 
 class Sale(NamedTuple):
-    """Terms of buying an item; support is paid from ``start`` to ``end`` years of the term.
-
-    ``net_usd`` is before it is rounded to cents, None without a price.
-    """
+    """Terms of buying an item; support is paid from ``start`` to ``end`` years of the term."""
 
     price: Price | None
     discount: float
-    net_usd: float | None
     owned: int
     spare_share: float
     pack: int
     min_order: int
     start: float
     end: float | None
+
+    @property
+    def net_usd(self) -> float | None:
+        """Net price of one unit before it is rounded to cents, None without a price."""
+        return None if self.price is None else self.price.list_usd * (1 - self.discount)
 
     def order(self, count: int) -> int:
         """Units to buy so that ``count`` are there, owned ones included."""
@@ -289,13 +290,12 @@ class Basis:
                 discount = entry.discount if getattr(entry, key) == own else discount
         if term is not None:
             end = min(term.years if term.support_years is None else term.support_years, term.years)
-        net_usd, pack, least, start = None, 1, 0, 0.0
+        pack, least, start = 1, 0, 0.0
         if price is not None:
-            net_usd, pack, least = price.list_usd * (1 - discount), price.pack, price.min_order
-            start = price.support_included_years
+            pack, least, start = price.pack, price.min_order, price.support_included_years
         share = self.problem.spares.get(item.category, 0.0)
         share = share if asked.spares is None else asked.spares
-        return Sale(price, discount, net_usd, self.owned(item.id), share, pack, least, start, end)
+        return Sale(price, discount, self.owned(item.id), share, pack, least, start, end)
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""
