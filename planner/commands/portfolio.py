@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from planner.errors import Finding, InputError, NoPlaceError
 from planner.files import write_all
 from planner.library import solve_portfolio
 from planner.report import formats
 from planner.report.blocks import Column, Heading, Table, Text, figures, words
-from planner.report.screen import show
 from planner.results import Printed, Target, Writer, created_today
+from planner.schema.analysis import Check, Verification
 from planner.shipped import __version__
 from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
@@ -101,18 +101,16 @@ def _opened(
     return load(problem, plan.settings, plan.scenario), plan
 
 
-def verify(path: Path, *, progress: Progress = ignore) -> Printed:
-    """The faults of a saved plan by its problem file, which has to be beside it."""
+def verify(path: Path, *, progress: Progress = ignore) -> Verification:
+    """The check of a saved plan by its problem file, which has to be beside it."""
     from planner.portfolio.check import faults
 
     instance, plan = _opened(path)
-    wrong = list(faults(instance, plan))
-    lines = [
-        f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs",
-        *([f"  wrong: {fault}" for fault in wrong] or ["  everything agrees"]),
-    ]
-    data = {"plan": str(path), "faults": wrong}
-    return Printed("\n".join(lines), data, "infeasible" if wrong else "optimal")
+    wrong, what = tuple(faults(instance, plan)), f"{len(plan.orders)} orders, {len(plan.runs)} runs"
+    text = f"{what}: {'figures or limits are wrong' if wrong else 'everything agrees'}"
+    result: Literal["fails", "holds"] = "fails" if wrong else "holds"
+    check = Check(name="figures", result=result, text=text, findings=wrong)
+    return Verification(plan=str(path), problem=plan.problem, result=result, checks=(check,))
 
 
 # Marginal values
@@ -146,8 +144,7 @@ def explain(
     notes = (f"Non-binding: {idle} limits.", *(f"{j.job}: {j.note}" for j in plan.jobs if j.note))
     binding = Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True)
     heading = Heading(f"{plan.problem}: binding limits")
-    screen = show([heading, binding, Text(notes)], full=True)
-    return Printed(screen, [each._asdict() for each in found])
+    return Printed([heading, binding, Text(notes)], [each._asdict() for each in found])
 
 
 def marginal_values(
@@ -241,10 +238,9 @@ def sweep(
     )
     goal = max(plan.objective for plan in plans)
     table = Table(f"Sweep: {UNITS.get(goal, 'no plan')}", columns, notes=notes)
-    screen = show([Heading("Portfolio sweep"), table], full=True)
     csv = csv_text({column.label: column.values for column in columns}).encode()
     rows = [plan.model_dump(mode="json") for plan in plans]
-    return Printed(screen, rows, files={"sweep.csv": csv})
+    return Printed([Heading("Portfolio sweep"), table], rows, {"sweep.csv": csv})
 
 
 def _infeasible(path: Path, error: InputError) -> PortfolioPlan:
@@ -312,9 +308,8 @@ def simulate(
     )
     note = "The plan counts on guaranteed shares of write bandwidth; a simulation lends idle ones."
     table = Table("Goodput, all jobs of a site together", columns, notes=(note,))
-    screen = show([Heading(f"{plan.problem}: simulation"), table], full=True)
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]
-    return Printed(screen, rows)
+    return Printed([Heading(f"{plan.problem}: simulation"), table], rows)
 
 
 def simulated(

@@ -124,7 +124,7 @@ def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
 def test_sites_one_by_one_lead_to_the_best_plan(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     monkeypatch.setattr("planner.portfolio.sites.FEW_SITES", 1)
     agrees_with_enumeration(seed, tmp_path)
 
@@ -445,7 +445,7 @@ def test_commands_solve_verify_and_sweep(
 def test_search_of_large_problems_finds_the_known_answers(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     problem, value = KNOWN[name]
     plan = solve(instance(tmp_path, problem), gap=1e-6)
     assert plan.value == pytest.approx(value, rel=1e-6)
@@ -455,7 +455,7 @@ def test_search_of_large_problems_finds_the_known_answers(
 def test_large_problem_in_a_hurry_has_a_plan_before_all_else(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     for later in ("_by_sites", "_rounds", "_cheapest", "_most_work"):
         monkeypatch.setattr(Search, later, lambda search, values, *_, **more: values)
     problem, value = KNOWN[name]
@@ -466,7 +466,7 @@ def test_large_problem_in_a_hurry_has_a_plan_before_all_else(
 def test_averaged_periods_lead_to_the_best_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     problem = {
         "periods": {"count": 4},
         "market": {"gpu_system": {"price_trend": -0.3}},
@@ -476,7 +476,7 @@ def test_averaged_periods_lead_to_the_best_plan(
     case = instance(tmp_path, problem)
     assert block_starts(Program(case), (0, 1)) == (0, 2)
     large = solve(case, gap=1e-4)
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 10_000)
     small = solve(case, gap=1e-4)
     assert large.value == pytest.approx(small.value, rel=2e-4)
 
