@@ -580,6 +580,8 @@ def _bound_work(stage: Stage) -> bool:
 def _teams(case: Case) -> Iterator[Team]:
     """Yield the sets of types with a way each, in every mode, with all their ranges of spares."""
     repair, levels = case.job.repair, case.job.levels
+    if not any(max_units(case, item) for item in case.flash):
+        return  # checkpoints have no place
     pairs = [(system, way) for system in case.systems for way in system.ways]
     for team in list_teams(case):
         running = tuple(pairs[place] for place in team)

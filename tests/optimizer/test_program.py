@@ -21,6 +21,7 @@ from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 from tests.oracle.enumerate import best as enumerated_best
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import figure
 from tests.world.random_jobs import together
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import FILES
@@ -84,6 +85,14 @@ def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
     assert late.parts == 0 and late.open and late.bound is None
     if known is not None:
         assert again.bound == pytest.approx(known, rel=3e-6)
+
+
+def test_there_is_no_plan_where_no_storage_can_be_bought() -> None:
+    """The second proof broke off in a sum over no appliances."""
+    request = Request(maximize="gpus")
+    request.items[1]["consumes"]["it_power"] = figure("51 kW")
+    again = prove_again(resolve(inputs_of(request.case())), None, solver="highs")
+    assert (again.bound, again.better, again.open, again.parts) == (None, None, (), 0)
 
 
 # Answers worked out by hand.
