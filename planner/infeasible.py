@@ -401,7 +401,7 @@ def _combined(
     if len(tight) + len(choices) < 2 or (not choices and moved >= known * WORTH_TELLING):
         return None
     steps = (*(_step(*each) for each in tight.items()), *(_step(each, None) for each in choices))
-    return Combined(steps=steps, weighted=moved + len(choices), bound=least)
+    return Combined(steps=steps, share=moved + len(choices), bound=least)
 
 
 def _least_share(

@@ -156,7 +156,7 @@ class Field:
         self.slot, value = place.slot, place.value
         if value is None and place.made is not None:
             value = Variable(inputs, place.parent).first.value
-        elif value is None and place.path == job_path("failures.per_gpu_day"):
+        elif value is None and place.path == job_path("failures.per_gpu_day"):  # shares alone
             value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
         if isinstance(value, str):
             preset = _PRESETS.get(place.path.rpartition(".")[2], {}).get(value)

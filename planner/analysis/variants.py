@@ -364,7 +364,6 @@ class Scenario:
 
     index: int
     changes: tuple[Change, ...]
-    name: str = ""
     base: str = ""
     cells: tuple[Cell, ...] = ()
 

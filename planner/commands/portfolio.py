@@ -9,15 +9,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, NoPlaceError
 from planner.files import write_all
 from planner.library import solve_portfolio
 from planner.report import formats
 from planner.report.blocks import Column, Heading, Table, Text, figures, words
 from planner.results import Printed, Target, Writer, created_today
 from planner.schema.analysis import Check, Verification
+from planner.shipped import __version__
 from planner.sources import Settings, as_texts
 from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
@@ -25,7 +26,9 @@ from planner.units import seconds, whole
 if TYPE_CHECKING:
     from planner.portfolio.inputs import Instance
     from planner.portfolio.purchases import Limit
-    from planner.portfolio.schema import JobRun, PortfolioPlan, Use
+    from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
+    from planner.portfolio.totals import Totals
+    from planner.simulation.shared import SharingJob
 
 STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}
 """Step of a limit, by its unit; at least a hundredth of it."""
@@ -221,14 +224,32 @@ def sweep(
     points = list(itertools.product(*axes))
     plans: list[PortfolioPlan] = []
     for number, point in enumerate(points, start=1):
-        laid = (*as_texts(settings), *point)
-        plans.append(solve_portfolio(path, settings=laid, gap=gap, time_limit=time_limit))
+        options: dict[str, Any] = {"settings": (*as_texts(settings), *point), "gap": gap}
+        try:
+            plans.append(solve_portfolio(path, time_limit=time_limit, **options))
+        except NoPlaceError as error:
+            plans.append(_infeasible(path, error))
         progress(number, len(points))
     columns = tuple(_sweep_columns(plans, points))
-    table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
+    notes = tuple(
+        f"{', '.join(point)}: {'; '.join(plan.relaxations) or plan.message}"
+        for point, plan in zip(points, plans, strict=True)
+        if not plan.runs
+    )
+    goal = max(plan.objective for plan in plans)
+    table = Table(f"Sweep: {UNITS.get(goal, 'no plan')}", columns, notes=notes)
     csv = csv_text({column.label: column.values for column in columns}).encode()
     rows = [plan.model_dump(mode="json") for plan in plans]
     return Printed([Heading("Portfolio sweep"), table], rows, {"sweep.csv": csv})
+
+
+def _infeasible(path: Path, error: InputError) -> PortfolioPlan:
+    """The plan of a point at which a job can run nowhere."""
+    from planner.portfolio.schema import PortfolioPlan
+
+    text, named = error.findings[0].message, {"problem": path.stem, "problem_file": path.name}
+    none: dict[str, Any] = {"status": "infeasible", "objective": "", "solver": "", "message": text}
+    return PortfolioPlan(version=__version__, **named, **none)
 
 
 def _sweep_columns(
@@ -251,32 +272,42 @@ def _sweep_columns(
 
 
 class Simulated(NamedTuple):
-    """Goodput of a run as planned and as simulated, ± 95 %."""
+    """Goodput of a job as planned, and as simulated ± ``margin`` (95 %).
+
+    ``lent`` is the part of ``simulated`` that idle bandwidth of others brings; ``periods`` are
+    those in which all jobs of the site run like this.
+    """
 
     run: JobRun
+    periods: tuple[int, ...]
     planned: float
     simulated: float
     margin: float
+    lent: float
 
 
 def simulate(
     path: Path, *, length: str, replications: int, seed: int, progress: Progress = ignore
 ) -> Printed:
-    """The goodput of each different run of a plan, simulated from failure to failure."""
+    """The goodput of each job, the jobs of a site simulated together from failure to failure."""
     length_s, seed = seconds("--length", length), whole("--seed", seed, 0)
     runs, (instance, plan) = whole("--replications", replications, 2), _opened(path)
     made = simulated(instance, plan, length_s=length_s, replications=runs, seed=seed)
-    found = list(made)
+    found = sorted(made, key=lambda each: (each.run.job, each.periods))
+    points = [100 * (each.simulated - each.planned) for each in found]
     columns = (
         words("job", (each.run.job for each in found)),
+        words("periods", (formats.spans(each.periods) for each in found)),
         words("site", (each.run.site for each in found)),
         figures("GPUs", (each.run.gpus for each in found)),
         figures("plan %", (100 * each.planned for each in found), 3),
         figures("simulated %", (100 * each.simulated for each in found), 3),
         figures("± 95 %", (100 * each.margin for each in found), 3),
+        words("difference", (f"{each:+.3f}" for each in points)),
+        words("by lending", (f"{100 * each.lent:+.3f}" for each in found)),
     )
-    note = "Lending idle shares of write bandwidth betters this by up to a point."
-    table = Table("Goodput, each job with its guaranteed share", columns, notes=(note,))
+    note = "The plan counts on guaranteed shares of write bandwidth; a simulation lends idle ones."
+    table = Table("Goodput, all jobs of a site together", columns, notes=(note,))
     rows = [each._asdict() | {"run": each.run.model_dump(mode="json")} for each in found]
     return Printed([Heading(f"{plan.problem}: simulation"), table], rows)
 
@@ -284,34 +315,48 @@ def simulate(
 def simulated(
     instance: Instance, plan: PortfolioPlan, *, length_s: float, replications: int, seed: int = 1
 ) -> Iterator[Simulated]:
-    """Yield each different run of a training job, from failure to failure with its own share.
-
-    Shares are hard: a job waits for its own bandwidth alone, which lending idle shares betters.
-    """
-    from planner.portfolio.check import operation
-    from planner.portfolio.schema import TrainingJob
+    """Yield the training jobs of each site, simulated together once for periods like each other."""
+    from planner.portfolio.check import delivered
     from planner.portfolio.totals import Totals
+    from planner.simulation.shared import simulate_together
+
+    totals = Totals(instance, plan)
+    sites: dict[tuple[object, ...], list[list[JobRun]]] = {}
+    for site, period in totals.halls:
+        here = [run for run in plan.runs if (run.site, run.period) == (site, period)]
+        runs = [run for run in here if run.goodput is not None]
+        same = ((run.job, run.item, run.gpus, f"{run.goodput:.4f}") for run in runs)
+        sites.setdefault((site, *same), []).append(runs)
+    for runs, *others in filter(lambda same: same[0], sites.values()):
+        site, period = runs[0].site, runs[0].period
+        read, write = delivered(totals.basis[site], totals.halls[site, period].cluster)
+        jobs, owns = zip(*(_sharing(totals, run) for run in runs), strict=True)
+        read -= math.fsum(own.ingest_demand_gb_per_s for own in owns)
+        read = max(read, *(job.read for job in jobs))
+        kept = simulate_together(jobs, write, read, length_s, replications, seed)
+        periods = (period, *(other[0].period for other in others))
+        for run, own, lent, fixed in zip(runs, owns, *kept, strict=True):
+            share = (1.0 - own.lost_time) / length_s
+            margin = 1.96 * share * float(lent.std(ddof=1)) / math.sqrt(replications)
+            means = share * float(lent.mean()), margin, share * float((lent - fixed).mean())
+            yield Simulated(run, periods, run.goodput or 0.0, *means)
+
+
+def _sharing(totals: Totals, run: JobRun) -> tuple[SharingJob, Any]:
+    """A training job of a plan as it is simulated, and the figures of its operation."""
+    from planner.portfolio.check import operation
     from planner.simulation.job import Law, job_of
-    from planner.simulation.run import simulate as simulate_job
+    from planner.simulation.shared import SharingJob
     from planner.verifier.basis import Findings
     from planner.verifier.physics import usable_gpus
 
-    totals, seen = Totals(instance, plan), set[tuple[object, ...]]()
-    for run in plan.runs:
-        job, shares = totals.jobs[run.job], (run.delivered_write_gb_per_s, run.interval_s)
-        key = run.job, run.item, run.gpus, *(f"{each or 0.0:.3g}" for each in shares)
-        if not isinstance(job, TrainingJob) or key in seen:
-            continue
-        seen.add(key)
-        own = operation(totals, run, job, Findings())
-        figures: dict[str, Any] = {"name": run.job, "local": None, "drain_slowdown": 0.0}
-        figures |= vars(own.f) | {"mode": "async", "interval_s": run.interval_s}
-        if own.f.repair is not None:
-            usable = {run.item: usable_gpus(own.job, own.types[0])}
-            repair = SimpleNamespace(**own.f.repair, shrunk=None)
-            figures |= {"repair": repair, "usable_gpus_by_type": usable, "gpus_used": run.gpus}
-        whole: Any = SimpleNamespace(jobs=(SimpleNamespace(**figures),))
-        found = simulate_job([job_of(whole, Law(own.f.mtti_s))], length_s, replications, seed)
-        kept = found["kept"][0] / length_s * (1.0 - own.f.lost_time)
-        margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)
-        yield Simulated(run, run.goodput or 0.0, float(kept.mean()), margin)
+    own = operation(totals, run, cast("TrainingJob", totals.jobs[run.job]), Findings())
+    f, fixed = own.f, {"name": run.job, "local": None, "drain_slowdown": 0.0, "mode": "async"}
+    figures: dict[str, Any] = {**fixed, **vars(f), "interval_s": run.interval_s}
+    if f.repair is not None:
+        usable = {run.item: usable_gpus(own.job, own.types[0])}
+        repair = SimpleNamespace(**f.repair, shrunk=None)
+        figures |= {"repair": repair, "usable_gpus_by_type": usable, "gpus_used": run.gpus}
+    whole: Any = SimpleNamespace(jobs=(SimpleNamespace(**figures),))
+    rates = f.delivered_write_gb_per_s, f.client_write_limit_gb_per_s, f.delivered_read_gb_per_s
+    return SharingJob(job_of(whole, Law(f.mtti_s)), *rates), f

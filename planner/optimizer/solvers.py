@@ -48,13 +48,16 @@ LONGEST_S = 600.0
 class Solved:
     """Result of a solve: its status, the best solution found, the bound that no solution passes.
 
-    Without an ``objective`` no solution was found, without a ``bound`` none was proven.
+    Without an ``objective`` no solution was found, without a ``bound`` none was proven. ``duals``
+    of a relaxed problem are those of its rows by name: change of the objective per unit of their
+    right side; HiGHS alone states them.
     """
 
     status: Status
     objective: float | None = None
     bound: float | None = None
     values: dict[str, float] = field(default_factory=dict)
+    duals: dict[str, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float | None:
@@ -225,6 +228,7 @@ class _Arrays:
             kinds = highspy.HighsVarType
             lp.integrality_ = [kinds.kInteger if each else kinds.kContinuous for each in whole]
         starts, columns, factors = [0], list[int](), list[float]()
+        self.rows = [row.name for row in rows]
         for row in rows:
             columns += [index[variable] for variable in row]
             factors += row.values()
@@ -272,8 +276,11 @@ class _Arrays:
             return Solved("optimal" if ended else "limit", bound=proven)
         found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
         values = {v.name: n for v, n in zip(self.variables, found.tolist(), strict=True)}
-        objective = info.objective_function_value / self.scale
-        return Solved("optimal" if ended else "limit", objective, proven, values)
+        objective, duals = info.objective_function_value / self.scale, dict[str, float]()
+        if not self.whole and ended:
+            found_duals = zip(self.rows, highs.getSolution().row_dual, strict=True)
+            duals = {name: dual / self.scale for name, dual in found_duals}
+        return Solved("optimal" if ended else "limit", objective, proven, values, duals)
 
 
 def _accepted(status: Any, what: str) -> None:

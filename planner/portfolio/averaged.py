@@ -66,9 +66,16 @@ class Averaged:
         for run in program.runs:
             if run.period in self.last:
                 self._hold_whole(run)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take the objective of the whole program, and which jobs are here, as they are now."""
         goal = self._terms([self.whole.objective], least=True) or {}
         constant = self.whole.objective.constant
         self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)
+        for variable in self.program.here.values():
+            column, _ = self._column(variable)
+            column.lowBound, column.upBound = variable.lowBound, variable.upBound
 
     def values(self, found: Mapping[str, float]) -> dict[str, float]:
         """The values of the whole program's variables, sums spread evenly over their blocks."""
@@ -91,7 +98,7 @@ class Averaged:
                     blocks.setdefault((base, self.block[period]), []).append(row)
                 if not periods or (periods <= self.last and not _of_jobs(row)):
                     terms = {self._column(v, own=True)[0]: c for v, c in row.items()}
-                    self._add(terms, row.getLb(), row.getUb())
+                    self._add(terms, row.getLb(), row.getUb(), row.name)
         for row in tangents.values():
             columns = [(self._column(v), c) for v, c in row.items()]
             self._add({v: c / n for (v, n), c in columns}, row.getLb(), row.getUb())
@@ -145,7 +152,7 @@ class Averaged:
         least = None if math.isfinite(low) and math.isfinite(high) else math.isfinite(high)
         terms = self._terms(rows, least=least)
         if terms is not None:
-            self._add(terms, low, high)
+            self._add(terms, low, high, rows[0].name if len(rows) == 1 else "")
 
     def _terms(self, rows: Iterable[Any], *, least: bool | None) -> dict[Any, float] | None:
         """Coefficients of sums over blocks, the least or the largest of all periods."""
@@ -168,9 +175,11 @@ class Averaged:
             found[column] = high if least is False else low
         return found
 
-    def _add(self, terms: Mapping[Any, float], low: float | None, high: float | None) -> None:
+    def _add(
+        self, terms: Mapping[Any, float], low: float | None, high: float | None, name: str = ""
+    ) -> None:
         self.rows += 1
-        name, total = f"r{self.rows}", LpAffineExpression([*terms.items()])
+        name, total = f"r{self.rows}.{name}", LpAffineExpression([*terms.items()])
         low, high = _end(low, -math.inf), _end(high, math.inf)
         if low == high:
             self.problem.addConstraint(total == low, name)

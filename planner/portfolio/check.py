@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -270,10 +270,7 @@ class _Check:
         self, where: str, basis: Basis, hall: Bill, here: Sequence[tuple[JobRun, Run]]
     ) -> None:
         """Check that shares add up to what storage delivers: bandwidth, capacity, endurance."""
-        stored, fraction = basis.flash(hall.cluster), basis.problem.storage.delivered_fraction
-        plates = [basis.nameplate(sku, count) for sku, count in stored.items()]
-        read, write = (math.fsum(plate[side] for plate in plates) for side in (0, 1))
-        read, write = fraction.read * read, fraction.write * write
+        stored, (read, write) = basis.flash(hall.cluster), delivered(basis, hall.cluster)
         self._at_most(f"{where}: write GB/s", math.fsum(own.sustained[1] for _, own in here), write)
         ingest = math.fsum(own.f.ingest_demand_gb_per_s for _, own in here)
         restored, together = ingest, self.portfolio.restores == "together"
@@ -308,6 +305,14 @@ class _Check:
             self.found.require(not beaten, f"bound {bound:,.6g}: beaten by {best:,.6g}")
             gap = abs(best - bound) / max(abs(best), 1e-9)
             self.found.expect("gap", plan.gap, Near(gap, 1e-9))
+
+
+def delivered(basis: Basis, cluster: Mapping[str, int]) -> tuple[float, float]:
+    """Read and write bandwidth that the storage of a site delivers, GB/s."""
+    fraction = basis.problem.storage.delivered_fraction
+    plates = [basis.nameplate(sku, count) for sku, count in basis.flash(cluster).items()]
+    read, write = (math.fsum(plate[side] for plate in plates) for side in (0, 1))
+    return fraction.read * read, fraction.write * write
 
 
 def operation(totals: Totals, run: JobRun, job: TrainingJob, found: Findings) -> Run:

@@ -24,7 +24,7 @@ from planner.case.figures import max_units, support_span
 from planner.case.items import BillItem, Offer, Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
-from planner.errors import Finding, InputError, did_you_mean
+from planner.errors import Finding, InputError, NoPlaceError, did_you_mean
 from planner.files import contents
 from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document
@@ -211,11 +211,11 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
         InputError: something in it is wrong; file, line, cause and fix are told.
     """
     document = read_document(path, settings, scenario)
-    data, lines = document.data, document.lines
+    data, marks = document.data, document.marks
     if "site" in data and "sites" not in data:
         data["sites"] = {"site": data.pop("site")}
-        for each in [path for path in lines if path[:1] == ("site",)]:
-            lines["sites", *each] = lines.pop(each)
+        for each in [path for path in marks if path[:1] == ("site",)]:
+            marks["sites", *each] = marks.pop(each)
     portfolio = validated(Portfolio, document)
     _refuse(document, (*_wrong_jobs(portfolio), *_wrong_settings(portfolio)))
     owned = _owned(portfolio, document)
@@ -512,7 +512,7 @@ def _columns(
     """Every way in which a job can run.
 
     Raises:
-        InputError: it can run nowhere.
+        NoPlaceError: it can run nowhere.
     """
     job, found = portfolio.jobs[number], list[Column]()
     for at, place in enumerate(places):
@@ -525,7 +525,10 @@ def _columns(
     if not found and not job.optional:
         message = f"job '{job.name}' can run on no GPU system at any of its sites"
         fix = "see consider.gpu_systems, power and budget; of inference memory, types and rates"
-        _refuse(document, [(f"jobs.{number}", message, fix)])
+        path = f"jobs.{number}"
+        raise NoPlaceError(
+            Finding("portfolio", message, *document.place(steps_of(path)), path, fix)
+        )
     return found
 
 

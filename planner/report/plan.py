@@ -143,10 +143,9 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
     if both is not None:
         title = "Smallest combined change that gives a plan"
         yield Text(tuple(map(_change, both.steps)), title, points=True)
-        if both.weighted is not None and both.bound is not None:
-            text = "sum of changes, each as a share of its limit: "
-            bound = f"proven lower bound {fmt.percent(both.bound)}"
-            yield Text((f"{text}{fmt.percent(both.weighted)}; {bound}",))
+        text = "sum of changes, each as a share of its limit: "
+        bound = f"proven lower bound {fmt.percent(both.bound)}"
+        yield Text((f"{text}{fmt.percent(both.share)}; {bound}",))
     if found.undecided:
         yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
 

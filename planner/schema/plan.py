@@ -80,12 +80,13 @@ class Step(Record):
 class Combined(Record):
     """Several changes that help together.
 
-    ``weighted``: sum of their shares, a choice counts as 1; ``bound``: its proven lower bound.
+    ``share``: sum of the changes, each as a share of its limit, a choice as 1; ``bound``: its
+    proven lower bound.
     """
 
     steps: tuple[Step, ...]
-    weighted: float | None
-    bound: float | None
+    share: float
+    bound: float
 
 
 class Infeasibility(Record):

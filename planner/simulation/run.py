@@ -125,11 +125,9 @@ def simulate(
     Returns:
         Arrays of variants by runs.
     """
-    job = variants[0]
-    before_s = 0.0 if job.repair is None else _WARM * job.repair.mean_s  # as many out as usual
+    job, before_s, blocks = variants[0], warm_up_s(variants[0]), []
     end_s = before_s + length_s
-    each = max(1, min(_MOST_RUNS, int(_MOST_DRAWN * job.failures.mean_s / end_s / 5)))
-    blocks = []
+    each = runs_at_once(job, end_s)
     for block, first in enumerate(range(0, replications, each)):
         runs = min(each, replications - first)
         failures = draw_failures(job, end_s, seed, runs, block)
@@ -138,6 +136,16 @@ def simulate(
         if progress is not None:
             progress(first + runs, replications)
     return {name: np.concatenate([found[name] for found in blocks], 1) for name in _AT}
+
+
+def warm_up_s(job: JobRun) -> float:
+    """Time before a run counts, s: as many units are out as usual."""
+    return 0.0 if job.repair is None else _WARM * job.repair.mean_s
+
+
+def runs_at_once(job: JobRun, end_s: float) -> int:
+    """Number of runs whose failures are drawn together."""
+    return max(1, min(_MOST_RUNS, int(_MOST_DRAWN * job.failures.mean_s / end_s / 5)))
 
 
 class Runs:
