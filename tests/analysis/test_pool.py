@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 
 from planner.analysis import pool, tornado
-from planner.analysis.pool import Lost, collect_results, run_tasks
+from planner.analysis.pool import Lost, run_tasks
 from planner.api import Options
-from planner.errors import Finding, InputError, PlannerError, VerificationError
+from planner.errors import Finding, InputError, VerificationError
 from planner.inputs import Inputs
 from planner.library import EACH_GAP
 from planner.loader import load
@@ -82,9 +82,6 @@ def test_a_task_that_ends_every_process_is_lost_and_no_other(
     lost = found.pop(3)
     assert isinstance(lost, Lost)
     assert found == {n: n for n in (0, 1, 2, 4)}
-    monkeypatch.setattr(pool, "run_tasks", lambda *_, **__: iter([(3, lost)]))
-    with pytest.raises(PlannerError, match="ended again and again"):
-        collect_results(died, {3: 3}, jobs=2, alone_s=0.0)
 
 
 def where(task: int) -> tuple[int, int]:
@@ -111,10 +108,10 @@ def refused(task: int) -> int:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_expected_failure_comes_back_as_it_was(jobs: int) -> None:
     with pytest.raises(InputError) as caught:
-        collect_results(refused, {n: n for n in (1, 2, 7)}, jobs=jobs, alone_s=0.0)
+        list(run_tasks(refused, [(n, n) for n in (1, 2, 7)], jobs=jobs, alone_s=0.0))
     assert caught.value.findings == (Finding("seven", "no seven", fix="give another"),)
     with pytest.raises(VerificationError, match="the plan failed verification: eight"):
-        collect_results(refused, {n: n for n in (1, 2, 8)}, jobs=jobs, alone_s=0.0)
+        list(run_tasks(refused, [(n, n) for n in (1, 2, 8)], jobs=jobs, alone_s=0.0))
 
 
 def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> None:
