@@ -102,13 +102,13 @@ def test_other_solver_agrees(name: str, tmp_path: Path) -> None:
     assert plan.value == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.exhaustive(keep=12, most=300)
+@pytest.mark.exhaustive(keep=9, most=300)
 @pytest.mark.parametrize("seed", [n for n in range(5000, 5300) if n not in ENUMERATED_LONG])
 def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
     agrees_with_enumeration(seed, tmp_path)
 
 
-@pytest.mark.parametrize("seed", [93045, 93057, 93072, 93073])
+@pytest.mark.parametrize("seed", [93045, 93072, 93073])
 def test_sites_one_by_one_lead_to_the_best_plan(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
