@@ -31,7 +31,7 @@ from planner.portfolio.instance import Instance
 from planner.portfolio.model import Program
 from planner.portfolio.plan import relaxations, solve, to_json
 from planner.portfolio.schema import Order, PortfolioPlan
-from planner.portfolio.search import Search, search
+from planner.portfolio.search import Search
 from planner.report.edition import visible_fields
 from planner.sources import is_portfolio
 from tests.portfolio import enumeration
@@ -565,7 +565,7 @@ def test_next_move_cancels_the_solve_that_runs(
 
 
 def test_cancelled_search_ends_without_a_proof(tmp_path: Path) -> None:
-    _, answer = search(instance(tmp_path, {}), cancelled=lambda: True)
+    answer = Search(Program(instance(tmp_path, {})), cancelled=lambda: True).solve()
     assert answer.status == "limit"
 
 
@@ -588,7 +588,8 @@ def test_single_job_files_are_no_portfolios(tmp_path: Path) -> None:
 
 def test_search_is_the_same_twice(tmp_path: Path) -> None:
     case = instance(tmp_path, BUDGET)
-    assert search(case)[1].values == search(case)[1].values
+    once, again = (Search(Program(case)).solve().values for _ in range(2))
+    assert once == again
 
 
 @pytest.mark.parametrize("name", sorted(shipped.portfolio_files()))
