@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from planner.errors import Finding, InputError, NoPlaceError
+from planner.errors import Finding, InputError, NoSystemError
 from planner.files import write_all
 from planner.library import solve_portfolio
 from planner.report import formats
@@ -230,7 +230,7 @@ def sweep(
         options: dict[str, Any] = {"settings": (*as_texts(settings), *point), "gap": gap}
         try:
             plans.append(solve_portfolio(path, time_limit=time_limit, **options))
-        except NoPlaceError as error:
+        except NoSystemError as error:
             plans.append(_infeasible(path, error))
         progress(number, len(points))
     columns = tuple(_sweep_columns(plans, points))

@@ -47,6 +47,7 @@ HOPED = 0.5
 wait until all sites of the best are solved."""
 FOR_A_ROUND, FOR_AVERAGES = 0.8, 0.7
 """Shares of the time left for a program of single periods, and for one of averaged periods."""
+OF_JOBS = ("v", "replicas", "hot")  # whole numbers of jobs
 ROUNDS, RELAXED, POLISHED, FEW = 40, 30, 40, 4
 WIDE, SOON = 0.05, 0.5
 """Gap of a first plan where time is shorter than `MOST_CPU_S`, and the share of the time left for
@@ -210,6 +211,7 @@ class Search:
             for _ in range(FEW):
                 if found.values or self.late():
                     break
+                self.rounds += 1
                 self._take(found, goal, self.ask(gap=WIDE, share=SOON).values, least=least)
 
     def _by_sites(self, found: Found, goal: Expression, *, least: bool) -> None:
@@ -366,11 +368,12 @@ class Search:
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
         """The cheapest plan that does as much work.
 
-        Of a large one who runs where stays at first; last all is free, so that no type stays that
-        another does the same work for less.
+        Of a large one who runs where stays at first, of one in a hurry systems in use before that;
+        last all is free, so that no type stays that another does the same work for less.
         """
-        whole = self.deadline
-        for kept in (self.skeleton, []) if self.large else ([],):
+        whole, used = self.deadline, [v for v in self.whole if kind_of(v) in OF_JOBS]
+        stages: list[list[Any]] = [[*self.skeleton, *used]] if self.large and self.hurried else []
+        for kept in [*stages, *([self.skeleton] if self.large else []), []]:
             self.deadline = self._until(0.5) if kept else whole
             with self._fixed({v: values[v.name] for v in kept}):
                 values = self._best(self.program.total_capex, values, least=True).values or values
@@ -390,8 +393,7 @@ class Search:
             if period == last and not isinstance(units, float):
                 program.row(f"as_many.{at}.{sku}", units <= float(round(value_of(units, values))))
         program.set_objective(goal, maximise=False)
-        of_jobs = ("v", "replicas", "hot")
-        stays = [v for v in self.whole if kind_of(v) not in of_jobs]
+        stays = [v for v in self.whole if kind_of(v) not in OF_JOBS]
         with self._fixed({v: values[v.name] for v in (stays if self.large else self.skeleton)}):
             solved = self.ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
