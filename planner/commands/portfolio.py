@@ -185,10 +185,11 @@ def _marginal(instance: Instance, plan: PortfolioPlan, use: Use, limit_s: float)
         return Marginal(name, step, use.unit, None, f"{amount} gave no plan in time")
     scale = 1e6 if plan.objective in ("cost", "tco") else 1.0
     change = answer.worth[0] * scale - plan.best
-    share = 100.0 * change / max(abs(plan.best), 1e-9)
-    text = f"{amount} gives {change:+,.4g} {UNITS[plan.objective]} ({share:+.2f} %)"
-    if abs(share) < 100 * (plan.gap or 0.0) + 1e-6:
-        text = f"{amount} changes nothing beyond the gap"
+    share, (worth, bound) = change / max(abs(plan.best), 1e-9), (answer.worth[0], answer.bounds[0])
+    gap = (plan.gap or 0.0) + abs(bound - worth) / max(abs(worth), 1e-9)
+    text = f"{amount} gives {change:+,.4g} {UNITS[plan.objective]} ({share:+.2%})"
+    if abs(share) < gap + 1e-8:
+        text = f"{amount} changes nothing beyond the gap of {gap:.2%}"
     return Marginal(name, step, use.unit, change, text)
 
 
