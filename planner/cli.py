@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import shlex
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -372,7 +371,7 @@ def sweep(
     problem: ProblemFile,
     mode: Annotated[Mode, _option(_MODE)] = "grid",
     vary: Annotated[Texts, _option(_VARY, metavar="PATH=VALUES")] = None,
-    scenarios: Annotated[Text, _option("grid: CSV file, or names.", metavar="FILE|NAMES")] = None,
+    scenarios: Annotated[Text, _option("grid: names, or all.", metavar="NAMES")] = None,
     against: Annotated[Texts, _option("frontier: storage, cost or power.", metavar="AXIS")] = None,
     points: Annotated[int, _option("frontier: maximum number of points.")] = 50,
     samples: Annotated[int, _option("uncertain: number of draws.")] = 256,
@@ -411,10 +410,8 @@ def sweep(
     elif mode == "frontier":
         study = partial(_frontiers, problem, against or get_args(Against), points=points)
     else:
-        is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
-        named = None if is_file or scenarios is None else scenarios.split(",")
-        table = scenarios if is_file else None
-        study = partial(library.sweep, problem, vary, scenarios=table, named=named)
+        named = None if scenarios is None else scenarios.split(",")
+        study = partial(library.sweep, problem, vary, scenarios=named)
     return deliver(partial(study, **options), target, partial(write_files, page_only=html))
 
 

@@ -38,6 +38,15 @@ def clip(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def describe(value: object) -> str:
+    """A value of a file as a message names it; texts in quotes."""
+    if isinstance(value, (dict, list, tuple)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else str(value).lower()
+    return f"'{clip(value, 40)}'" if isinstance(value, str) else clip(str(value), 40)
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str | None:
     """A hint that names the known words nearest to ``word``, or that contain it, or None."""
     from difflib import get_close_matches

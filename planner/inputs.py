@@ -34,39 +34,39 @@ NOTHING_ASKED = Quantity()
 _T = TypeVar("_T")
 
 
+FileLine = tuple[str, int | None]
+"""A file and a line in it, or a setting."""
+
+
 @dataclass
 class Document:
-    """The data of one file and the line of each part.
+    """The data of one file and the mark of each part: its line, or the setting that replaced it.
 
-    ``origins``: the ``--set`` that replaced a part; ``bare``: the data without them. Paths in it
-    count from ``folder``.
+    ``bare``: the data without settings. Paths in it count from ``folder``.
     """
 
     file: str
     data: Any
-    lines: dict[DataPath, int] = field(default_factory=dict)
-    origins: dict[DataPath, str] = field(default_factory=dict)
+    marks: dict[DataPath, int | str] = field(default_factory=dict)
     folder: Path = Path()
     digest: str = ""
     bare: Any = field(default=None, compare=False)
 
-    def line(self, path: DataPath) -> int | None:
-        """The line of ``path`` or of its nearest known ancestor."""
-        return _nearest(self.lines, path)
+    def mark(self, path: DataPath) -> int | str | None:
+        """The mark of ``path`` or of its nearest known ancestor."""
+        parts = (path[:length] for length in range(len(path), -1, -1))
+        return next((self.marks[part] for part in parts if part in self.marks), None)
 
-    def origin(self, path: DataPath) -> str | None:
-        """The setting that replaced ``path`` or a part above it, or None."""
-        return _nearest(self.origins, path)
-
-    def place(self, path: DataPath) -> tuple[str, int | None]:
+    def place(self, path: DataPath) -> FileLine:
         """The file and line of ``path``, or the setting that put it there."""
-        origin = self.origin(path)
-        return (self.file, self.line(path)) if origin is None else (origin, None)
+        mark = self.mark(path)
+        return (mark, None) if isinstance(mark, str) else (self.file, mark)
 
-
-def _nearest(known: Mapping[DataPath, _T], path: DataPath) -> _T | None:
-    lengths = range(len(path), -1, -1)
-    return next((known[path[:length]] for length in lengths if path[:length] in known), None)
+    def replace_mark(self, path: DataPath, mark: int | str) -> None:
+        """Mark a new value, whose parts have no marks of their own."""
+        size = len(path)
+        self.marks = {p: each for p, each in self.marks.items() if p[:size] != path}
+        self.marks[path] = mark
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ class Inputs:
         path, document = steps_of(dotted), self.document
         if document is None:
             return None
-        origin = document.origin(path)
-        if origin is not None or path not in document.lines:
-            return origin
-        return f"{self.problem_file}:{document.lines[path]}"
+        mark = document.mark(path)
+        if isinstance(mark, str):
+            return mark
+        return f"{self.problem_file}:{mark}" if path in document.marks else None
 
     def finding(
         self,

@@ -191,8 +191,7 @@ def sweep(
     problem: ProblemSource,
     vary: Settings = None,
     *,
-    scenarios: File | None = None,
-    named: Sequence[str] | None = None,
+    scenarios: Sequence[str] | None = None,
     **solving: Unpack[Solving],
 ) -> SweepTable:
     """The best plan of every scenario of a grid, each to a proven gap, as rows of a table.
@@ -200,8 +199,7 @@ def sweep(
     Args:
         vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
             several the grid of all.
-        scenarios: a CSV file of scenarios, one a row.
-        named: named scenarios of the problem file, or ``["all"]``.
+        scenarios: named scenarios of the problem file, or ``["all"]``.
 
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
@@ -209,15 +207,13 @@ def sweep(
     from planner.analysis.sweep import read_scenarios, study
 
     inputs, options, progress = prepare(problem, **solving)
-    if named and not isinstance(problem, PATHS):
+    if scenarios and not isinstance(problem, PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
-    check_files(() if scenarios is None else (scenarios,))
     chosen = read_scenarios(
         inputs,
         vary=as_texts(vary, joined=True),
-        table=None if scenarios is None else Path(scenarios),
-        named=None if named is None else tuple(n.strip() for n in named if n.strip() != "all"),
+        named=None if scenarios is None else [n for n in map(str.strip, scenarios) if n != "all"],
         problem=Path(problem) if isinstance(problem, PATHS) else None,
     )
     if len(chosen) > EXACT_ROWS and solving.get("gap") is None:

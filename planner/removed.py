@@ -19,6 +19,8 @@ COMMANDS = {
     "uncertain": "planner sweep --mode uncertain",
 }
 
+SCENARIO_TABLES = "write each row of a table as a scenario of the problem file"
+
 _YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"
 _LEVEL = "give support_per_year in a price book of your own, and term.support_years"
 _NOTE = "leave it out; write it into the quote sheet of the workbook"
@@ -47,6 +49,7 @@ SETTINGS = {
     "jobs.checkpoint.local.drain": "leave it out: a restart begins a drain to storage anew",
     "jobs.checkpoint.exports": _ARCHIVE,
     "jobs.checkpoint.milestones": _ARCHIVE,
+    "jobs.failures.rate": "use failures.per_gpu_day, which takes a name such as llama3, too",
     "jobs.gpus.hot_spares": "use repair, such as {share: 78 %, time: 24 h, spares: 2}",
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from planner import currency
 from planner.currency import Currency
-from planner.errors import Finding, FixableError, InputError, clip
+from planner.errors import Finding, FixableError, InputError, clip, describe
 
 Rates = Mapping[str, Currency]
 ChoiceT = TypeVar("ChoiceT", bound=str)
@@ -188,16 +188,16 @@ def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float
         QuantityError: no number, no unit, the wrong unit, not finite, or absurdly large.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        message = f"expected {dimension.words()}, found {_describe(value)}"
+        message = f"expected {dimension.words()}, found {describe(value)}"
         raise QuantityError(message, dimension.hint())
     if isinstance(value, (int, float)):
         number = _check(value, value, dimension, dimension.high)
         if not dimension.bare:
-            raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
+            raise QuantityError(f"{describe(value)} has no unit", dimension.hint())
         return _check_bare(number, value, dimension)
     match = _QUANTITY.match(value)
     if match is None:
-        message = f"cannot read {_describe(value)} as {dimension.words()}"
+        message = f"cannot read {describe(value)} as {dimension.words()}"
         raise QuantityError(message, dimension.hint())
     number, unit = _check(match[1], value, dimension, HUGE), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
@@ -223,27 +223,27 @@ def rate_wanted(code: str) -> str:
 def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> float:
     if unit.startswith(","):
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
-        raise QuantityError(f"a comma in {_describe(value)}", fix)
+        raise QuantityError(f"a comma in {describe(value)}", fix)
     if dimension.bare:
         factors = {SHARE: {"": 1.0, "%": 0.01, "percent": 0.01}}.get(dimension, {"": 1.0})
         factors = _COUNT_SUFFIXES if dimension in (PARAMETERS, TOKENS) else factors
         if unit not in factors:
-            message = f"'{clip(unit, 40)}' in {_describe(value)} does not fit {dimension.words()}"
+            message = f"'{clip(unit, 40)}' in {describe(value)} does not fit {dimension.words()}"
             raise QuantityError(message, dimension.hint())
         return factors[unit]
     if not unit:
-        raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
+        raise QuantityError(f"{describe(value)} has no unit", dimension.hint())
     try:
         factor = _factor(unit, dimension.unit, rates)
     except currency.NoRateError as error:
-        message = f"{_describe(value)} is in {error}, and no rate of {error} is known"
+        message = f"{describe(value)} is in {error}, and no rate of {error} is known"
         raise QuantityError(message, rate_wanted(str(error))) from None
     if factor is None:
-        message = f"'{clip(unit, 40)}' in {_describe(value)} is not a unit of {dimension.name}"
+        message = f"'{clip(unit, 40)}' in {describe(value)} is not a unit of {dimension.name}"
         raise QuantityError(message, _case_hint(unit, dimension) or dimension.hint())
     if "B" in dimension.unit and _BITS.search(unit):
         right = f"{float(value.split(unit)[0]) * factor:.6g} {dimension.unit}"
-        message = f"'{unit}' in {_describe(value)} is in bits, and everything here is in bytes"
+        message = f"'{unit}' in {describe(value)} is in bits, and everything here is in bytes"
         raise QuantityError(message, f"write '{right}' if bits are meant")
     return factor
 
@@ -264,7 +264,7 @@ def _check_bare(number: float, value: object, dimension: Dimension) -> float:
     if not 0.0 < number < dimension.least_bare:
         return number
     unit = next(unit for limit, unit in dimension.likely if number < limit)
-    raise QuantityError(f"{_describe(value)} has no unit", f"write '{number:.15g} {unit}'")
+    raise QuantityError(f"{describe(value)} has no unit", f"write '{number:.15g} {unit}'")
 
 
 def _check(number: float | str, value: object, dimension: Dimension, high: float) -> float:
@@ -274,20 +274,12 @@ def _check(number: float | str, value: object, dimension: Dimension, high: float
         result = math.inf
     if HUGE >= abs(result) > high:
         unit = "" if dimension.bare else f" {dimension.unit}"
-        message = f"{_describe(value)} is more than any cluster can have, {high:.0e}{unit}"
+        message = f"{describe(value)} is more than any cluster can have, {high:.0e}{unit}"
         raise QuantityError(message, dimension.hint())
     if not math.isfinite(result) or abs(result) > HUGE:
-        message = f"{_describe(value)} is not a finite, sensible number"
+        message = f"{describe(value)} is not a finite, sensible number"
         raise QuantityError(message, dimension.hint())
     return result
-
-
-def _describe(value: object) -> str:
-    if isinstance(value, (dict, list, tuple)):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    if value is None or isinstance(value, bool):
-        return "nothing" if value is None else str(value).lower()
-    return f"'{clip(value, 40)}'" if isinstance(value, str) else clip(str(value), 40)
 
 
 # Options of commands; each function raises an InputError that names the option.

@@ -119,7 +119,7 @@ _TWO_LEVELS = (
     "checkpoint.interval={policy: optimal, min: 30 s, max: 4 h}",
     "checkpoint.local={use: yes, copies: 2, restart: 2 min, "
     "recovers: {software: yes, gpu: peer, node: peer, rack: no}}",
-    "failures={rate: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}",
+    "failures={per_gpu_day: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}",
     "restore={max_time: 5 min, restart: 10 min, fan_out: broadcast}",
 )
 _SPREAD = "parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"

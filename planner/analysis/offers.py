@@ -30,7 +30,7 @@ from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
 from planner.schema.bill import BidCharge, ChargeKind, Quote, Quoted, QuoteLine, QuoteMap
 from planner.schema.catalog import Item, Source
-from planner.schema.prices import Discount, Price, SupportMoney
+from planner.schema.prices import Discount, Price, YearlySupport
 from planner.schema.problem import Quantity
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -268,7 +268,7 @@ def _offered_price(
     ]
     if yearly is not None or years is not None:
         if yearly is not None:
-            more["support_per_year"] = SupportMoney.model_construct(usd=yearly * share)
+            more["support_per_year"] = YearlySupport.model_construct(usd=yearly * share)
         more |= {"support_included_years": years or 0.0, "support_source": "quote"}
         more["support_confidence"] = "high"
     elif book is not None and not any(not each or item.category in each for each in supports):
@@ -277,7 +277,7 @@ def _offered_price(
         if free:  # a share of nothing is nothing
             net = unit_net_usd(item, book, inputs.discounts, inputs.problem.shown_in)
             usd = book.support_usd_per_year(net)
-            more["support_per_year"] = SupportMoney.model_construct(usd=usd)
+            more["support_per_year"] = YearlySupport.model_construct(usd=usd)
     return _price(0.0 if quoted is None else quoted.net_usd * share, offer, **more)
 
 

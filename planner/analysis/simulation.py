@@ -77,10 +77,9 @@ class SimulationOptions:
 def study(
     plan: Plan, options: SimulationOptions, progress: Callable[[int, int], None] | None = None
 ) -> Simulation:
-    """Simulate the job of a plan.
+    """The record of `planner.simulate`.
 
     Raises:
-        InputError: an option or a file is wrong.
         NoPlanError: there is no plan.
     """
     if not plan.jobs:

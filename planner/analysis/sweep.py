@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from planner import removed
 from planner.analysis.tornado import Field, limit_labels, path_label
 from planner.analysis.variants import (
-    NO_PLAN,
     Answer,
     Prepared,
     Scenario,
@@ -24,12 +24,12 @@ from planner.analysis.variants import (
     solve_many,
     study_head,
 )
-from planner.api import Options, solve_with
+from planner.api import NO_PLAN, Options, solve_with
 from planner.errors import Finding, InputError, StoppedError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.loader import NoPlaceError, load, scenario_names
-from planner.loader.axes import MOST, Axis, of_table, refuse_overlap, values
+from planner.loader.axes import MOST, Axis, refuse_overlap, values
 from planner.optimizer.operate import Run
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
@@ -53,7 +53,6 @@ def read_scenarios(
     inputs: Inputs,
     *,
     vary: Sequence[str] = (),
-    table: Path | None = None,
     named: Sequence[str] | None = None,
     problem: Path | None = None,
 ) -> Scenarios:
@@ -61,14 +60,12 @@ def read_scenarios(
 
     Args:
         vary: each as ``PATH=VALUES``; the last one goes fastest.
-        table: a CSV file, a scenario in each row.
         named: scenarios of the problem file, an empty sequence for all; None for none.
-        problem: the problem file.
 
     Raises:
         InputError: an argument cannot be read, or a named scenario is wrong.
     """
-    if not vary and table is None and named is None:
+    if not vary and named is None:
         message = "nothing is varied"
         fix = "give --vary site.facility_power=5MW:15MW:1MW, or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
@@ -77,32 +74,27 @@ def read_scenarios(
     if named is not None and problem is not None:
         found.bases = _load_scenarios(inputs, problem, named)
     for base in found.bases.values():
-        axes = [] if table is None else [of_table(base, table)]
-        axes += [values(base, option) for option in vary]
-        refuse_overlap(variable for axis in axes for variable in axis.variables)
+        axes = [values(base, option) for option in vary]
+        refuse_overlap(axis.variable for axis in axes)
         grids.append(axes)
-    counts = [len(grids), *(len(axis.points) for axis in grids[0])]
+    counts = [len(grids), *(len(axis.readings) for axis in grids[0])]
     if prod(counts) > MOST:
         factors = " x ".join(f"{count:,}" for count in counts if count > 1)
         message = f"{factors} are {prod(counts):,} scenarios, more than {MOST:,}"
         raise InputError(Finding("vary", message, fix="take larger steps or fewer paths"))
     for name, axes in zip(found.bases, grids, strict=True):
-        for points in product(*(axis.points for axis in axes)):
-            scenario = Scenario(
-                len(found),
-                tuple(change for point in points for change in point.changes),
-                " / ".join(filter(None, [name, *(point.name for point in points)])),
-                base=name,
-                cells=tuple(cell for point in points for cell in point.cells),
-            )
-            found.append(scenario)
+        points = (zip(axis.readings, axis.cells, strict=True) for axis in axes)
+        for chosen in product(*points):
+            changes = tuple(change for reading, _ in chosen for change in reading.changes)
+            cells = tuple(cell for _, cell in chosen)
+            found.append(Scenario(len(found), changes, base=name, cells=cells))
     known, columns = limit_labels(inputs), list[Column]()
-    pairs = (zip(axis.variables, axis.units, strict=True) for axis in grids[0])
-    for each, unit in chain.from_iterable(pairs):
-        words = path_label(inputs, each.path, known)
-        name = f"{each.path} [{unit}]" if unit else each.path
+    for axis in grids[0]:
+        path, unit = axis.variable.path, axis.unit
+        words = path_label(inputs, path, known)
+        name = f"{path} [{unit}]" if unit else path
         name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
-        columns.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))
+        columns.append(Column(name=name, label=words, unit=unit, kind="input", path=path))
     found.axes = tuple(columns)
     return found
 
@@ -120,6 +112,7 @@ def _load_scenarios(inputs: Inputs, problem: Path, names: Sequence[str]) -> dict
     elif unknown is not None:
         message = f"no scenario '{unknown[:60]}'"
         fix = did_you_mean(unknown, there) or "known: " + ", ".join(there)
+        fix = removed.SCENARIO_TABLES if unknown.endswith(".csv") else fix
     if message:
         raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
     return {
@@ -279,15 +272,7 @@ def _cells(plan: Plan, run: Run) -> Row:
 def study(
     inputs: Inputs, scenarios: Scenarios, options: Options, progress: Progress = ignore
 ) -> SweepTable:
-    """Best plans of scenarios as rows of a table, in their order.
-
-    Args:
-        inputs: the problem itself.
-        options: to ``EXACT_GAP`` rows are the plans of `solve`.
-
-    Raises:
-        StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
-    """
+    """The table of `planner.sweep`; to ``EXACT_GAP`` its rows are the plans of `solve`."""
     options, found = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
     try:
         found.update(solve_many(scenarios.bases, scenarios, options, make_rows, progress))
@@ -315,7 +300,7 @@ def _table(
     there = [scenarios[place] for place in places]
     used = {name for row in found.values() for name in row if name.startswith(COUNT_PREFIX)}
     objective = _objective(inputs, scenarios, there)
-    named = any(scenario.name for scenario in there)
+    named = any(scenario.base for scenario in there)
     unit = objective_unit(objective)
     shown = _columns(scenarios, used, unit, named=named)
     values = {column.name: [found[place].get(column.name) for place in places] for column in shown}
@@ -323,7 +308,7 @@ def _table(
     kinds = {name: form for name, (_, form) in COLUMNS.items()} | {PLACE: _WHOLE, NAME: _TEXT}
     kinds = {column.name: kinds.get(column.name, _WHOLE) for column in shown}
     if named:
-        values[NAME] = [scenario.name or None for scenario in there]
+        values[NAME] = [scenario.base or None for scenario in there]
     for at, column in enumerate(scenarios.axes):  # the cells of an input are of one kind
         cells = [scenario.cells[at] for scenario in there]
         first = next((cell for cell in cells if cell is not None), None)

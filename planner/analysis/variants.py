@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, run_tasks
-from planner.api import Options
+from planner.api import NO_PLAN, Options
 from planner.case import Case, limit_after_change, resolve
 from planner.case.model import ObjectiveName
 from planner.case.ways import ways_in_plan
@@ -43,7 +43,6 @@ from planner.verifier import confirms, verify
 
 Numbers = NDArray[np.float64]
 ResultT = TypeVar("ResultT")
-NO_PLAN = "no plan meets every limit"
 
 FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
 """Limits of a case that follow from one place of the problem alone, by that place."""
@@ -365,7 +364,6 @@ class Scenario:
 
     index: int
     changes: tuple[Change, ...]
-    name: str = ""
     base: str = ""
     cells: tuple[Cell, ...] = ()
 

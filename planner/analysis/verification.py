@@ -127,12 +127,7 @@ def open_plan(source: Path | Plan) -> PlanFile:
 def verify(
     source: Path | Plan, *, solve_again: bool = True, time_limit_s: float | None = None
 ) -> Verification | Audit:
-    """Check a plan, or audit an edited workbook; checks that could not be made are named.
-
-    Args:
-        source: a plan in memory, or the file of a plan or workbook.
-        solve_again: whether to solve for the bound with the other solver.
-        time_limit_s: of each solve.
+    """The record of `planner.verify`; checks that could not be made are named.
 
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.

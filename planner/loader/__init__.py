@@ -69,7 +69,7 @@ def with_settings(inputs: Inputs, settings: Settings) -> Inputs:
         message = "settings are laid over a problem file, and these inputs have none"
         raise InputError(Finding("set", message, fix="change the dict or file itself"))
     now = inputs.document
-    document = replace(now, lines=dict(now.lines), origins=dict(now.origins))
+    document = replace(now, marks=dict(now.marks))
     _apply_settings(document, settings)
     problem, settings = documents.validated(Problem, document), (*inputs.overrides, *settings)
     return _faultless(*joined(problem, document, settings, inputs.scenario))
@@ -241,21 +241,17 @@ def _apply_settings(document: Document, settings: Settings) -> None:
             if not isinstance(before, (dict, tuple)):
                 typed = typed[:depth]  # parts made for the value come from it, too
                 break
-        document.lines = {p: n for p, n in document.lines.items() if p[: len(typed)] != typed}
-        document.origins[typed] = origin
+        document.replace_mark(typed, origin)
 
 
 def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
     """Lay a mapping over the document; each value keeps the line of its own file."""
     for path, value in _leaves(data, ()):
-        line = source.line((*prefix, *path)) or 1
+        line = source.mark((*prefix, *path)) or 1
         steps = [part for step in path for part in str(step).split(".")]
         origin = f"{source.file}:{line}"
         typed = _replace_value(document, steps, value, origin)
-        if source is document:
-            document.lines[typed] = line
-        else:
-            document.origins[typed] = origin
+        document.replace_mark(typed, line if source is document else origin)
 
 
 def _leaves(data: Mapping[str, Any], path: DataPath) -> Iterator[tuple[DataPath, Any]]:

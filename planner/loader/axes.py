@@ -6,8 +6,6 @@ decimals.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import types
@@ -15,14 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip, suggest
-from planner.files import shorten_path
 from planner.inputs import Change, Document, Inputs
 from planner.loader import NoPlaceError, documents, list_position
 from planner.paths import CATALOG, PRICES, field_of
@@ -349,11 +345,11 @@ class Variable:
         exact = Decimal(f"{number:.15g}")
         return f"x{exact:f}" if factors else self.first.slot.text_of(exact)
 
-    def read(self, text: str, file: str | None = None, line: int | None = None) -> Reading:
+    def read(self, text: str, origin: str | None = None) -> Reading:
         """A text at every place of the path.
 
         Raises:
-            InputError: it is refused; findings are at ``file`` and ``line``.
+            InputError: it is refused; ``origin`` names it in findings.
         """
         share = factor(text) if self.first.slot.numeric else None
         try:
@@ -361,7 +357,7 @@ class Variable:
             known = list(zip(self.places, own, strict=True))
             values = [place.slot.read(each, self.rates) for place, each in known]
         except InputError as error:
-            raise error.placed(file=file, line=line, path=self.path) from None
+            raise error.placed(file=origin, line=None, path=self.path) from None
         new = zip(known, values, strict=True)
         changes = tuple(place.change(value, each) for (place, each), value in new)
         shown = text if self.several or share is None else changes[0].text
@@ -375,24 +371,17 @@ class Variable:
             return False
         return True
 
-    def column(self, readings: Sequence[Reading | None]) -> tuple[str, tuple[Cell, ...]]:
-        """The unit and cells of a column; None among the readings is the present value.
-
-        Numbers where all values are numbers, factors where all are factors, else texts.
-        """
-        given, slot = [each for each in readings if each is not None], self.first.slot
-        factors = [1.0 if each is None else each.factor for each in readings]
+    def column(self, readings: Sequence[Reading]) -> tuple[str, tuple[Cell, ...]]:
+        """The unit and cells of a column: of numbers, of factors, or of texts where they differ."""
+        factors, values = [each.factor for each in readings], [each.value for each in readings]
         if self.several and None not in factors:
             return FACTOR, tuple(factors)
-        values = [self.first.value if each is None else each.value for each in readings]
-        numbers = slot.numeric and all(
-            each.value is None or number_of(each.value) is not None for each in given
+        numbers = self.first.slot.numeric and all(
+            value is None or number_of(value) is not None for value in values
         )
-        if numbers and not (self.several and any(each.factor is not None for each in given)):
-            return slot.column_unit, tuple(map(number_of, values))
-        texts = (short(self.first.value) if each is None else each.text for each in readings)
-        known = zip(values, texts, strict=True)
-        return "", tuple(None if value is None else text for value, text in known)
+        if numbers and not (self.several and any(factors)):
+            return self.first.slot.column_unit, tuple(map(number_of, values))
+        return "", tuple(None if each.value is None else each.text for each in readings)
 
 
 # Ranges and lists of values.
@@ -479,20 +468,13 @@ def _numbers(parts: list[str], variable: Variable) -> tuple[list[Decimal], str, 
 # Axes.
 
 
-class Point(NamedTuple):
-    """One value of an axis: its changes and the cells of its columns."""
-
-    changes: tuple[Change, ...]
-    cells: tuple[Cell, ...]
-    name: str = ""
-
-
 class Axis(NamedTuple):
-    """A direction of a grid: its variables, the units of their columns, and its points."""
+    """A direction of a grid: a variable, its readings, and the unit and cells of its column."""
 
-    variables: tuple[Variable, ...]
-    units: tuple[str, ...]
-    points: tuple[Point, ...]
+    variable: Variable
+    readings: tuple[Reading, ...]
+    unit: str
+    cells: tuple[Cell, ...]
 
 
 def values(inputs: Inputs, option: str) -> Axis:
@@ -511,20 +493,8 @@ def values(inputs: Inputs, option: str) -> Axis:
         texts = _texts(spec.strip(), variable)
     except FixableError as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
-    return _axis((variable,), [(variable.read(text, origin),) for text in texts])
-
-
-def _axis(
-    variables: tuple[Variable, ...],
-    rows: Sequence[Sequence[Reading | None]],
-    names: Sequence[str] = (),
-) -> Axis:
-    """The axis of some variables, a point for each row of readings."""
-    by_column = zip(variables, zip(*rows, strict=True), strict=True)
-    units, columns = zip(*(variable.column(each) for variable, each in by_column), strict=True)
-    changes = (tuple(change for each in row if each for change in each.changes) for row in rows)
-    points = map(Point, changes, zip(*columns, strict=True), names or [""] * len(rows))
-    return Axis(variables, units, tuple(points))
+    readings = tuple(variable.read(text, origin) for text in texts)
+    return Axis(variable, readings, *variable.column(readings))
 
 
 def refuse_overlap(variables: Iterable[Variable]) -> None:
@@ -538,65 +508,3 @@ def refuse_overlap(variables: Iterable[Variable]) -> None:
         if path.startswith(before):
             message = f"'{before[:-1]}' is varied twice"
             raise InputError(Finding("vary", message, fix="vary it once"))
-
-
-# Tables of scenarios: several paths change together.
-
-_MOST_BYTES = 20_000_000
-
-
-def of_table(inputs: Inputs, path: Path) -> Axis:
-    """The axis of a CSV file: paths in the first line, then a scenario a line.
-
-    A first column ``name`` names them. Empty lines are skipped; an empty cell leaves a value
-    unchanged.
-
-    Raises:
-        InputError: the file cannot be read, a path leads nowhere, or a row is refused.
-    """
-    file, ((_, header), *lines) = shorten_path(path), _rows(path)
-    named = int(header[:1] == ("name",))
-    paths = header[named:]
-    if not paths or not lines:
-        message = f"the table has no {'scenarios' if paths else 'paths'}"
-        fix = "begin with a line of paths, such as site.facility_power,storage.rule"
-        raise InputError(Finding("scenario", message, file, fix=fix))
-    try:
-        variables = tuple(Variable(inputs, each) for each in paths)
-    except NoPlaceError as error:
-        instead = "separate columns with commas" if ";" in paths[0] else error.fix
-        raise InputError(Finding("vary", str(error), file, 1, fix=instead)) from None
-    rows, wrong = list[list[Reading | None]](), list[Finding]()
-    for line, cells in lines:
-        texts = cells[named:]
-        if len(texts) != len(variables):
-            message = f"expected {len(variables)} values, found {len(texts)}"
-            fix = "give each path a value, or leave its place empty between commas"
-            wrong.append(Finding("scenario", message, file, line, fix=fix))
-            continue
-        rows.append([])
-        for variable, text in zip(variables, texts, strict=True):
-            try:
-                rows[-1].append(variable.read(text, file, line) if text else None)
-            except InputError as error:
-                wrong += error.findings
-    if wrong:
-        raise InputError(wrong)
-    return _axis(variables, rows, [cells[0] if named else "" for _, cells in lines])
-
-
-def _rows(path: Path) -> list[tuple[int, tuple[str, ...]]]:
-    """The rows of a CSV file that are not empty, with their lines; at least one, of no cells."""
-    text = documents.read_text(path, "table of scenarios", most_bytes=_MOST_BYTES, form="CSV")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows, line = [], 1
-    try:
-        for row in reader:
-            cells = tuple(cell.strip() for cell in row)
-            rows += [(line, cells)] if any(cells) else []
-            line = reader.line_num + 1
-    except csv.Error as error:
-        place = shorten_path(path), reader.line_num
-        fix = "check the quotes in this line"
-        raise InputError(Finding("csv", f"not readable as CSV: {error}", *place, fix=fix)) from None
-    return rows or [(1, ())]

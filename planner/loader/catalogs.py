@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import STATED
-from planner.inputs import Document
-from planner.loader.documents import FileLine, read, validated
+from planner.inputs import Document, FileLine
+from planner.loader.documents import read, validated
 from planner.paths import steps_of
 from planner.schema.catalog import (
     Catalog,

@@ -246,7 +246,7 @@ def _local_level(job: Job, local: LocalLevel) -> Iterator[Fault]:
         yield "local", path, message, "write mode: async or open, or leave out local"
     if not shares:
         message = "a local level needs the shares of the classes of failures that it recovers from"
-        fix = "add to the job failures: {rate: llama3, shares: {software: 22 %, node: 78 %}}"
+        fix = "add to the job failures: {per_gpu_day: llama3, shares: {software: 22 %, node: 78 %}}"
         yield "local", path, message, fix
         return
     wrong = sorted(set(shares) ^ set(local.recovers))

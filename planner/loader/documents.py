@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from planner import shipped, units
 from planner.currency import Currency
-from planner.errors import Finding, InputError, clip, suggest
+from planner.errors import Finding, InputError, clip, describe, suggest
 from planner.files import contents, nearest_file, shorten_path
 from planner.inputs import Document
 from planner.paths import DataPath, dotted
@@ -31,9 +31,6 @@ from planner.schema import Unit
 from planner.schema.prices import ExchangeRate
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-FileLine = tuple[str, int | None]
-"""A file and a line in it."""
-
 MAX_BYTES, MAX_NODES, MAX_DEPTH = 5_000_000, 500_000, 40
 
 _BEGINS = {
@@ -225,7 +222,7 @@ class _Reader:
     def value(self, node: yaml.Node, path: DataPath) -> Any:
         """The value of a node."""
         self.values += 1
-        self.document.lines.setdefault(path, node.start_mark.line + 1)
+        self.document.marks.setdefault(path, node.start_mark.line + 1)
         if self.values > MAX_NODES:
             message, fix = f"more than {MAX_NODES:,} values", "give fewer, and fewer aliases (*)"
             raise self._error("yaml-size", message, node, fix)
@@ -250,9 +247,9 @@ class _Reader:
                 raise self._error("key", "a key must be text", key_node, fix)
             below = (*path, str(key))
             if str(key) in result:
-                message = f"duplicate key '{key}' (first in line {self.document.lines[below]})"
+                message = f"duplicate key '{key}' (first in line {self.document.marks[below]})"
                 raise self._error("duplicate-key", message, key_node, "keep one of them")
-            self.document.lines[below] = key_node.start_mark.line + 1
+            self.document.marks[below] = key_node.start_mark.line + 1
             result[str(key)] = self.value(value_node, below)
         return result
 
@@ -335,24 +332,29 @@ def validated(model: type[ModelT], document: Document, rates: units.Rates | None
         return model.model_validate(document.data, context={"rates": rates})
     except ValidationError as error:
         found = findings(error, document, model)
-    if document.origins:
-        found = list(_blame_settings(found, model, document, rates))
+    settings = {dotted(p): mark for p, mark in document.marks.items() if isinstance(mark, str)}
+    if settings:
+        found = list(_blame_settings(found, settings, model, document, rates))
     raise InputError(found)
 
 
 def _blame_settings(
-    found: Iterable[Finding], model: type[BaseModel], document: Document, rates: units.Rates
+    found: Iterable[Finding],
+    settings: Mapping[str, str],
+    model: type[BaseModel],
+    document: Document,
+    rates: units.Rates,
 ) -> Iterator[Finding]:
     """Yield findings; contradictions that the file itself does not have are the settings'."""
     own = set[str]()
     try:
         model.model_validate(document.bare, context={"rates": rates})
     except ValidationError as error:
-        bare = replace(document, data=document.bare, origins={})
+        bare = replace(document, data=document.bare, marks={})
         own = {finding.message for finding in findings(error, bare, model)}
     for finding in found:
         inside = f"{finding.path}." if finding.path else ""
-        causes = [o for path, o in document.origins.items() if dotted(path).startswith(inside)]
+        causes = [mark for path, mark in settings.items() if path.startswith(inside)]
         is_new = finding.file == document.file and finding.message not in own
         place = " ".join(dict.fromkeys(causes))
         yield replace(finding, file=place, line=None) if is_new and causes else finding
@@ -477,19 +479,19 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
     if kind in {"literal_error", "union_tag_invalid"}:
         expected = str(context.get("expected") or context.get("expected_tags", ""))
         options = [part.strip("' ") for part in expected.replace(" or ", ", ").split(",")]
-        text = str(context.get("tag", value))
-        return "choice", f"'{text[:40]}' is not known here", suggest(text, options)
+        text = context.get("tag", value)
+        return "choice", f"{describe(text)} is not known here", suggest(str(text), options)
     if kind in _FAULTS:
         code, message, fix = _FAULTS[kind]
         if kind.startswith("model"):
             fix = f"its keys: {', '.join(sorted(_fields(model, path)))}"
         elif kind == "string_type" and isinstance(value, (int, float)):
-            fix = f"put it in quotes: '{value}'"
-        texts = {"found": _quote(value), "value": clip(str(value), 40), **context}
+            fix = f"put it in quotes: '{describe(value)}'"
+        texts = {"found": describe(value), "value": describe(value), **context}
         return code, message.format(**texts), fix
     if kind == "string_pattern_mismatch":
         fix = _PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
-        return "text", f"{_quote(value)} is not well formed", fix
+        return "text", f"{describe(value)} is not well formed", fix
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
 
@@ -503,10 +505,10 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         fix = f"add {name}: {_example(name, _fields(model, path).get(name))}"
         return "missing-key", f"'{name}' is missing", fix
     if (instead := setting_successor(path)) is not None:
-        return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
+        return "removed-setting", f"the setting {describe(path[-1])} is gone", instead
     key, known = str(path[-1]), sorted(_fields(model, path[:-1]))
     fix = suggest(key, known) if len(path) > 1 else suggest_key(key, known, model)
-    return "unknown-key", f"unknown key {_quote(path[-1])}", fix
+    return "unknown-key", f"unknown key {describe(path[-1])}", fix
 
 
 def _example(name: str, field: FieldInfo | None) -> str:
@@ -517,14 +519,6 @@ def _example(name: str, field: FieldInfo | None) -> str:
         return f"and one of: {', '.join(map(str, get_args(field.annotation)))}"
     units = [mark.dimension.examples[0] for mark in field.metadata if isinstance(mark, Unit)]
     return units[0] if units else "a whole number" if field.annotation is int else "..."
-
-
-def _quote(value: object) -> str:
-    if isinstance(value, (dict, tuple)):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    if value is None:
-        return "nothing"
-    return f"'{clip(str(value).lower() if isinstance(value, bool) else str(value), 40)}'"
 
 
 def _fields(model: type[BaseModel], path: DataPath) -> dict[str, FieldInfo]:

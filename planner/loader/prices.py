@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Document
+from planner.inputs import Document, FileLine
 from planner.loader.catalogs import LIST_IT
-from planner.loader.documents import FileLine, read, validated
+from planner.loader.documents import read, validated
+from planner.paths import steps_of
 from planner.schema.catalog import Confidence, Item, MediaType, Source
 from planner.schema.prices import Discount, Price, PriceBook, Rate
 from planner.units import NO_RATES, Rates
@@ -121,8 +122,8 @@ def _check_sources(document: Document, book: PriceBook) -> None:
         if source not in book.sources:
             message = f"the source '{source}' is not listed under sources"
             hint = did_you_mean(source, list(book.sources)) or LIST_IT
-            line = document.line(tuple(place.split(".")))
-            raise InputError(Finding("source", message, document.file, line, place, hint))
+            where = document.place(steps_of(place))
+            raise InputError(Finding("source", message, *where, place, hint))
 
 
 # Prices of parts.

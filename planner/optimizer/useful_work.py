@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -84,6 +85,16 @@ class BestUse(Work):
             score: Numbers = np.log(gpus * goodput * each)
         return score
 
+    @cached_property
+    def _least_score(self) -> float:
+        """The score below which a floor on the work that is scored is broken."""
+        floors = {
+            "goodput": self.case.useful_pflops_floor(),
+            "useful_gpus": self.case.limits["min_useful_gpus"],
+        }
+        floor = floors.get(self.case.objective)
+        return math.log(floor * (1 - TOLERANCE)) - ROUNDING if floor else -math.inf
+
     def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
         """The TCO that limits on money per useful work allow, USD; None is not known."""
         case, most = self.case, np.full(1, np.inf)
@@ -140,6 +151,10 @@ class BestUse(Work):
         if lost_s > 0.0:  # of more GPUs work is lost to the last float, and more with more
             most = MOST_EXPONENT / 2.0 * DAY_S / (float(self.rate[number]) * lost_s)
             gpus = np.minimum(gpus, max(int(most), int(self.least[number]) + step) // step * step)
+        swaps_s = 0.0 if job.repair is None else job.repair.shortest_mtti_s()
+        if swaps_s > 0.0:
+            most = DAY_S / (float(self.rate[number]) * swaps_s) * (1.0 + 2.0 * ROUNDING)
+            gpus = np.minimum(gpus, int(most) // step * step)
         if self.drives is None:
             return gpus
         most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)
@@ -232,8 +247,8 @@ class BestUse(Work):
         return best, chosen
 
     def _may_be_better(self, use: Uses, bound: Numbers, best: Numbers) -> Flags:
-        """Mask of uses whose bound is better than the best so far, and may be paid for."""
-        fine = bound > best
+        """Mask of uses whose bound is better than the best so far, enough, and may be paid for."""
+        fine = (bound > best) & (bound >= self._least_score)
         if use.tco_usd is not None:
             most_usd = self.affordable(use.team, bound) * (1 + ROUNDING)
             fine &= use.tco_usd * (1 - PRICED) <= most_usd

@@ -23,7 +23,6 @@ from planner.plan.job import ways_in_use
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import FabricReport, Line, PriceNote, Section, Totals
-from planner.schema.prices import SupportShare
 
 SECTIONS: dict[str, Section] = {
     "gpu_system": "Compute",
@@ -263,7 +262,7 @@ def _price(item: Item, inputs: Inputs) -> dict[str, Any]:
         "support_from_years": min(start, end),
         "price": PriceNote(**stated),
         "min_order": price.min_order or None,
-        "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
+        "support_share": None if per_year is None else per_year.share,
         "unit_subscription_list_usd": price.per_year_usd,
         "lead_time": price.lead_time,
         "lead_time_days": price.lead_time_days,

@@ -211,11 +211,11 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
         InputError: something in it is wrong; file, line, cause and fix are told.
     """
     document = read_document(path, settings, scenario)
-    data, lines = document.data, document.lines
+    data, marks = document.data, document.marks
     if "site" in data and "sites" not in data:
         data["sites"] = {"site": data.pop("site")}
-        for each in [path for path in lines if path[:1] == ("site",)]:
-            lines["sites", *each] = lines.pop(each)
+        for each in [path for path in marks if path[:1] == ("site",)]:
+            marks["sites", *each] = marks.pop(each)
     portfolio = validated(Portfolio, document)
     _refuse(document, (*_wrong_jobs(portfolio), *_wrong_settings(portfolio)))
     owned = _owned(portfolio, document)

@@ -91,14 +91,13 @@ FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"
 class FailureRate(Model):
     """Job-interrupting failures per GPU and day (by default the catalog's), and shares by class."""
 
-    per_gpu_day: Number | None = None
-    rate: FailurePreset | Number | None = None
+    per_gpu_day: FailurePreset | Number | None = None
     shares: dict[Identifier, PositiveShare] = {}
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if self.per_gpu_day is None and self.rate is None and not self.shares:
-            raise ValueError("give a rate, such as rate: llama3 or per_gpu_day: 0.0005, or shares")
+        unstated = self.per_gpu_day is None and not self.shares
+        refuse((unstated, "give per_gpu_day, such as 0.0005 or llama3, or shares"))
         return self
 
 
@@ -462,10 +461,7 @@ class Job(Model):
         """Given rate, a preset's name or a number, or None."""
         if "failures" not in self.model_fields_set:
             return None
-        given = self.failures
-        if isinstance(given, str):
-            return given
-        return given.rate if given.per_gpu_day is None else given.per_gpu_day
+        return self.failures if isinstance(self.failures, str) else self.failures.per_gpu_day
 
     @property
     def lost_share(self) -> float:

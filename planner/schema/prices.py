@@ -72,30 +72,22 @@ Exchange = dict[ForeignCode, ExchangeRate]
 DAYS_PER_MONTH = 30.4375
 
 
-class SupportShare(Model):
-    """Support per year as a share of the price paid."""
+class YearlySupport(Model):
+    """Support of a unit for a year: a share of the price paid, or an amount."""
 
-    share: Share
-
-
-class SupportMoney(Model):
-    """Support per unit and year as an amount."""
-
-    usd: Money
+    share: Share | None = None
+    usd: Money = 0.0
 
 
 def _support(value: object, info: ValidationInfo) -> object:
     if info.context is CANONICAL:
         return value
-    if isinstance(value, str) and "%" in value:
-        return {"share": value}
-    if value == "none":
-        return {"usd": "0 USD"}
-    return {"usd": value}
+    is_share = isinstance(value, str) and "%" in value
+    return {"share" if is_share else "usd": "0 USD" if value == "none" else value}
 
 
 Support = Annotated[
-    SupportShare | SupportMoney,
+    YearlySupport,
     BeforeValidator(_support),
     WithJsonSchema({"type": "string", "examples": ["8 %", "39800 USD", "none"]}),
 ]
@@ -220,13 +212,10 @@ class Price(Model):
 
     def support_usd_per_year(self, unit_net_usd: float) -> float:
         """Support per unit and year for a unit bought at ``unit_net_usd``."""
-        return _usd_per_year(self.support_per_year, unit_net_usd)
-
-
-def _usd_per_year(support: SupportShare | SupportMoney | None, unit_net_usd: float) -> float:
-    if support is None:
-        return 0.0
-    return support.share * unit_net_usd if isinstance(support, SupportShare) else support.usd
+        each = self.support_per_year
+        if each is None or each.share is None:
+            return 0.0 if each is None else each.usd
+        return each.share * unit_net_usd
 
 
 class Discount(Model):

@@ -421,7 +421,9 @@ def erlang_b(spares: Numbers, load: Numbers) -> Numbers:
     """The share of time in which more units are in repair than there are spares, by Erlang's
     recursion: over each load once, up to the most spares under it."""
     loads, of = np.unique(load, return_inverse=True)
-    places, found = spares.astype(np.int64) + 1, np.ones_like(load)
+    most = loads.max(initial=0.0)  # of still more spares fewer than NEVER_WAITS are ever out
+    places = np.minimum(spares, most + 40.0 * np.sqrt(most) + 200.0).astype(np.int64) + 1
+    found = np.ones_like(load)
     order, ends = np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))
     last = np.zeros(len(loads), dtype=np.int64)
     np.maximum.at(last, of, places)

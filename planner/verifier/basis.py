@@ -20,7 +20,7 @@ from planner.loader.documents import parse
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.plan import Plan
-from planner.schema.prices import Price, SupportShare
+from planner.schema.prices import Price
 from planner.schema.problem import Network, Problem, Pue, Quantity
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ class Sale(NamedTuple):
     def support_usd_per_year(self, net_usd: float) -> float:
         """Support of one unit bought at a price."""
         given = self.price.support_per_year if self.price else None
-        if isinstance(given, SupportShare):
-            return given.share * net_usd
-        return 0.0 if given is None else given.usd
+        if given is None:
+            return 0.0
+        return given.usd if given.share is None else given.share * net_usd
 
     @property
     def lead_time_days(self) -> float | None:

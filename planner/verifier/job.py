@@ -191,7 +191,7 @@ def failure_rate(job: Job, types: Iterable[Item]) -> float:
     """Interruptions per GPU and day: as stated, else the most of the GPU types."""
     given: Any = job.failures if "failures" in job.model_fields_set else None
     if isinstance(given, FailureRate):
-        given = given.rate if given.per_gpu_day is None else given.per_gpu_day
+        given = given.per_gpu_day
     if given is not None:
         return float(FAILURES_PER_GPU_DAY.get(given, given))
     usual = FAILURES_PER_GPU_DAY[DEFAULT_FAILURES]

@@ -1,4 +1,4 @@
-"""Scenarios: grids, tables, named ones and samples, made when they are asked for."""
+"""Scenarios: grids, named ones and samples, made when they are asked for."""
 
 from __future__ import annotations
 
@@ -105,32 +105,12 @@ def test_one_value_that_contradicts_another_refuses_no_other(problem: Path) -> N
     assert "jobs.0.gpus.max_types=2" in refused["reason"]
 
 
-# Tables, and tables times grids.
-
-
-def test_rows_times_a_grid(inputs: Inputs, tmp_path: Path) -> None:
-    table = tmp_path / "rows.csv"
-    table.write_text("name,storage.rule,items.gpu_box.max\na,light,\nb,high,8\nc,,9\n", "utf-8")
-    found = read_scenarios(inputs, vary=[f"{POWER}=1 MW,2 MW"], table=table)
-    assert [each.name for each in found] == ["a", "a", "b", "b", "c", "c"]
-    assert [[change.setting for change in each.changes] for each in found[::2]] == [
-        ["storage.rule=light", "site.facility_power=1 MW"],
-        ["storage.rule=high", "items.gpu_box.max=8", "site.facility_power=1 MW"],
-        ["items.gpu_box.max=9", "site.facility_power=1 MW"],
-    ]
-    assert [found[index].cells for index in (1, 2, 5)] == [
-        ("light", 64, 2000.0), ("high", 8, 1000.0), ("demand", 9, 2000.0),
-    ]  # fmt: skip
-    twice = error_of(inputs, "storage.rule=high", table=table)
-    assert twice == "'storage.rule' is varied twice; vary it once [vary]"
-
-
 # Named scenarios.
 
 
 def test_named_scenarios_each_have_their_inputs(problem: Path, inputs: Inputs) -> None:
     found = read_scenarios(inputs, named=(), problem=problem)
-    assert [each.name for each in found] == [each.base for each in found] == NAMES
+    assert [each.base for each in found] == NAMES
     assert not any(each.changes for each in found)
     for name in NAMES:
         assert found.bases[name] == load(problem, scenario=name)

@@ -28,7 +28,6 @@ READERS = {
     "overrides": "solve problem.yaml --set @{}",
     "catalog": "catalog --check {}",
     "rules": "compare --rules {}",
-    "varied": "sweep problem.yaml --scenarios {} -o out",
     "plan": "verify {}",
     "compared": "compare {0} {0}",
     "simulated": "simulate {}",

@@ -141,7 +141,7 @@ def test_a_price_that_leaves_its_range_is_carried(here: Path) -> None:
     price = inputs.prices[item]
     price = price.model_copy(update={"low_usd": price.list_usd - 1.0})
     ranged = replace(inputs, prices=inputs.prices | {item: price})
-    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").points[0].changes)
+    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").readings[0].changes)
     again = inputs_from_text(inputs_to_text(asked)).prices[item]
     assert again == asked.prices[item]
     assert again.low_usd is not None and again.list_usd < again.low_usd

@@ -12,7 +12,7 @@ from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from planner.schema.prices import Price, SupportShare
+from planner.schema.prices import Price, YearlySupport
 from tests.world.files import FILES, PROBLEM, changed
 from tests.world.solved import solve
 
@@ -166,7 +166,7 @@ def test_terms_that_are_not_stated_are_kept(tmp_path: Path) -> None:
     inputs = loaded(tmp_path, "")
     price = inputs.prices["gpu_box"]
     assert price.list_usd == 310_000.0
-    assert price.support_per_year == SupportShare.model_construct(share=0.08)
+    assert price.support_per_year == YearlySupport.model_construct(share=0.08)
     assert (price.support_included_years, price.lead_time) == (1.0, "12 weeks")
     assert (price.pack, price.min_order, price.stock, price.per_year_usd) == (2, 4, 90, 700.0)
     sources = inputs.price_sources["gpu_box"]

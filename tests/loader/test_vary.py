@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, read_document
-from planner.loader.axes import Axis, of_table, values
+from planner.loader.axes import values
 from planner.loader.checks import checked
 from planner.removed import SETTINGS
 from planner.schema.problem import Problem
@@ -36,7 +36,7 @@ def problem_of(path: Path, *settings: str) -> Problem:
 def texts_of(inputs: Inputs, option: str) -> list[str]:
     """Return the texts of what an option varies a single place to."""
     axis = values(inputs, option)
-    return [point.changes[0].text for point in axis.points]
+    return [each.changes[0].text for each in axis.readings]
 
 
 def error_of(inputs: Inputs, option: str) -> str:
@@ -77,9 +77,9 @@ def test_a_wrong_value_among_others_is_refused(inputs: Inputs) -> None:
     said = error_of(inputs, f"{POWER}=0MW:2MW:1MW")
     assert "0 MW is out of range: expected more than 0 kW" in said
     axis = values(inputs, "jobs.0.parameters=405 B,500 k,x0.000001")
-    assert [point.cells for point in axis.points] == [(405e9,), (500e3,), (70e3,)]
+    assert axis.cells == (405e9, 500e3, 70e3)
     assert "70 has no unit; write '70 B'" in error_of(inputs, "jobs.0.parameters=70,405 B")
-    assert "found '2.5'" in error_of(inputs, "items.gpu_box.max=2.5,3")
+    assert "found 2.5" in error_of(inputs, "items.gpu_box.max=2.5,3")
 
 
 # The front door.
@@ -122,7 +122,7 @@ def test_a_value_of_a_range_is_that_of_its_text(
     high = low + step * (count - 1)
     option = f"{path}={low}{unit}:{high}{unit}:{step}{unit}"
     try:
-        point = values(inputs, option).points[place]
+        reading = values(inputs, option).readings[place]
     except InputError:
         with pytest.raises(InputError):  # an end of the range is refused by itself
             for end in (low, high):
@@ -133,8 +133,8 @@ def test_a_value_of_a_range_is_that_of_its_text(
     except InputError as error:  # rules between fields are asked later
         assert [finding.code for finding in error.findings] == ["value"], str(error)
         return
-    assert applied(inputs, point.changes).problem == wanted
-    again = [change.setting for change in point.changes]
+    assert applied(inputs, reading.changes).problem == wanted
+    again = [change.setting for change in reading.changes]
     assert problem_of(Path(small), *again) == wanted
 
 
@@ -150,7 +150,7 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
             "prices.quick_store.list=150 kUSD",
             "prices.gpu_box.support_per_year=40000 USD",
         )
-        for change in values(inputs, option).points[0].changes
+        for change in values(inputs, option).readings[0].changes
     ]
     new = applied(inputs, changes, recorded=True)
     files = {
@@ -209,7 +209,7 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
 )
 def test_contradicting_values_are_refused_as_by_set(small: str, settings_: tuple[str, ...]) -> None:
     inputs = load(Path(small))
-    changes = [c for option in settings_ for c in values(inputs, option).points[0].changes]
+    changes = [c for option in settings_ for c in values(inputs, option).readings[0].changes]
     try:
         wanted = load(Path(small), settings=settings_)
     except InputError as error:
@@ -226,84 +226,9 @@ def test_contradicting_values_are_refused_as_by_set(small: str, settings_: tuple
     assert new.warnings == wanted.warnings
 
 
-# Scenarios as rows: CSV files, whole and with faults, and numbers that were drawn.
-
-
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def rows_of(inputs: Inputs, text: str | bytes) -> Axis:
-    path = Path("table.csv")
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return of_table(inputs, path)
-
-
-def error_of_vary(inputs: Inputs, text: str | bytes) -> str:
-    with pytest.raises(InputError) as caught:
-        rows_of(inputs, text)
-    return str(caught.value)
-
-
-def test_each_row_is_a_scenario_and_empty_cells_are_as_they_stand(inputs: Inputs) -> None:
-    rows = rows_of(
-        inputs,
-        "name,site.facility_power,storage.rule,items.gpu_box.max\n"
-        "base,,,\n"
-        "half, 1 MW ,,x0.5\n"
-        "\n"
-        'mapped,null,"{read: 1 GB/s, write: 2 GB/s}",10\n'
-        ",3 MW,light,null\n",
-    )
-    points = list(rows.points)
-    assert [point.name for point in points] == ["base", "half", "mapped", ""]
-    assert [variable.path for variable in rows.variables] == [
-        POWER, "storage.rule", "items.gpu_box.max",
-    ]  # fmt: skip
-    assert [point.cells for point in points] == [
-        (2000.0, "demand", 64),
-        (1000.0, "demand", 32),
-        (None, "{read: 1 GB/s, write: 2 GB/s}", 10),
-        (3000.0, "light", None),
-    ]
-    assert points[0].changes == ()
-    assert [change.setting for change in points[1].changes] == [
-        "site.facility_power=1 MW", "items.gpu_box.max=32",
-    ]  # fmt: skip
-    assert [change.value for change in points[3].changes] == [3000.0, "light", None]
-
-
-def test_bad_cells_are_named_with_their_lines(inputs: Inputs) -> None:
-    said = error_of_vary(
-        inputs,
-        "site.facility_power,storage.rule\n1 MW,light\n1 GB,lite\n2 MW\n3 MW,{a: 1\n-20 %,\n",
-    ).splitlines()
-    assert said[0].startswith("table.csv:3: site.facility_power: 'GB' in '1 GB' is not a unit")
-    assert said[1].startswith("table.csv:3: storage.rule: 'lite' is not known here; did you mean")
-    assert said[2].startswith("table.csv:4: expected 2 values, found 1; give each path a value")
-    assert said[3].startswith("table.csv:5: storage.rule: not readable as YAML")
-    assert said[4].startswith("table.csv:6: site.facility_power: '-20 %' is no value; write x0.8")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "table.csv: the table has no paths; begin with a line of paths, such as"),
-        ("\n \n", "table.csv: the table has no paths"),
-        ("name\na\n", "table.csv: the table has no paths"),
-        ("storage.rule\n", "table.csv: the table has no scenarios"),
-        ("storage.rul\nlight\n", "table.csv:1: 'storage' has no 'rul'; did you mean 'rule'?"),
-        ("storage.rule,\nlight,\n", "table.csv:1: '' is not a path"),
-        ("storage.rule;site.pue\nlight;1.1\n", "separate columns with commas"),
-        ("storage.rule\nlite\nhig\n", "table.csv:2: storage.rule: 'lite' is not known here"),
-        ('storage.rule\n"light\n', "table.csv:2: not readable as CSV: unexpected end of data"),
-        ('storage.rule\n"light"x\n', "table.csv:2: not readable as CSV"),
-        (b"storage.rule\n\xff\xfe\n", "table.csv: not a text file; a table of scenarios is CSV"),
-    ],
-)
-def test_a_bad_table_is_an_error_for_all(inputs: Inputs, text: str | bytes, message: str) -> None:
-    assert message in error_of_vary(inputs, text)
 
 
 # Overrides in a file: --set @FILE.

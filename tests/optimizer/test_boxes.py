@@ -17,7 +17,8 @@ from planner.optimizer import Question, optimise
 from planner.optimizer.boxes import Boxes, Space
 from planner.optimizer.objective import TIES, Columns, for_work
 from planner.optimizer.search import Effort, Point, divide_among_types
-from planner.optimizer.work import list_modes
+from planner.optimizer.useful_work import BestUse
+from planner.optimizer.work import Uses, list_modes
 from planner.shipped import problem_files
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
@@ -172,3 +173,20 @@ def test_least_write_bandwidth_counts_switches_and_systems() -> None:
     answer = optimise(least, gap=1e-3, ties=False)
     assert answer.status == "optimal"
     assert answer.iterations < 10_000
+
+
+@pytest.mark.parametrize("name", ["enterprise_1MW", "local_level"])
+def test_far_too_many_gpus_take_little_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many for every floor on work, or for swaps at all: millions of numbers were scored."""
+    sizes, score = [0], BestUse.score_uses
+
+    def counted(self: BestUse, use: Uses) -> object:
+        sizes.append(len(use.gpus))
+        return score(self, use)
+
+    monkeypatch.setattr(BestUse, "score_uses", counted)
+    many = ("jobs.0.gpus.min=9000000", "site.facility_power=null", "site.racks=null")
+    goal = ("objective={minimize: power}",)
+    answer = optimise(resolve(load(Path(problem_files()[name]), settings=many + goal)), ties=False)
+    assert answer.status == "infeasible"
+    assert max(sizes) < 10_000

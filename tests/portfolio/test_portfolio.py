@@ -124,7 +124,7 @@ def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
 def test_sites_one_by_one_lead_to_the_best_plan(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     monkeypatch.setattr("planner.portfolio.sites.FEW_SITES", 1)
     agrees_with_enumeration(seed, tmp_path)
 
@@ -441,7 +441,7 @@ def test_commands_solve_verify_and_sweep(
 def test_large_problem_has_a_plan_early_and_the_known_answer_last(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     problem, value = KNOWN[name]
     case = instance(tmp_path, problem)
     assert solve(case, gap=1e-6).value == pytest.approx(value, rel=1e-6)
@@ -453,7 +453,7 @@ def test_large_problem_has_a_plan_early_and_the_known_answer_last(
 def test_averaged_periods_lead_to_the_best_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
     problem = {
         "periods": {"count": 4},
         "market": {"gpu_system": {"price_trend": -0.3}},
@@ -463,7 +463,7 @@ def test_averaged_periods_lead_to_the_best_plan(
     case = instance(tmp_path, problem)
     assert block_starts(Program(case), (0, 1)) == (0, 2)
     large = solve(case, gap=1e-4)
-    monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 10_000)
     small = solve(case, gap=1e-4)
     assert large.value == pytest.approx(small.value, rel=2e-4)
 

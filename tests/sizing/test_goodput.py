@@ -21,10 +21,12 @@ from planner.sizing.availability import (
     waiting_share,
 )
 from planner.sizing.goodput import (
+    NEVER_WAITS,
     Local,
     Numbers,
     Times,
     best_interval_s,
+    erlang_b,
     goodput,
     goodput_loss,
     kept_by_swaps,
@@ -256,3 +258,9 @@ def test_spares_in_each_rack() -> None:
     product = (1.0 - each) ** 50
     assert 1.0 / (1.0 + 50.0 * waiting_odds(2, 0.05)) == pytest.approx(product, abs=1e-5)
     assert 1.0 / (1.0 + 50.0 * waiting_odds(2, 0.5)) > (1.0 - waiting_share(2, 0.5)) ** 50
+
+
+def test_far_more_spares_than_units_in_repair_take_no_memory() -> None:
+    found = erlang_b(np.array([2.0, 1e9]), np.array([0.5, 30.0]))
+    assert found[0] == pytest.approx(waiting_share(2, 0.5), rel=1e-12)
+    assert found[1] < NEVER_WAITS

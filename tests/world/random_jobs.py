@@ -145,7 +145,8 @@ def with_levels(seed: int, case: Case | None = None) -> Case:
     local, shares = _level(random)
     checkpoint["local"] = local | {"restart": text(spread(random, 10, 500), "s")}
     rate = job.get("failures", {})
-    job["failures"] = (rate if isinstance(rate, dict) else {"rate": rate}) | {"shares": shares}
+    own = rate if isinstance(rate, dict) else {"per_gpu_day": rate}
+    job["failures"] = own | {"shares": shares}
     return read(documents)
 
 
