@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
@@ -49,17 +49,13 @@ MOST_TICKS = 12
 def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
     """Blocks of a plan; ``full`` adds all orders."""
     gap = f", gap {relative_gap(plan.gap)}" if plan.gap is not None else ""
-    found: list[Block] = [Heading(f"{plan.problem}: {plan.status}{gap}")]
-    found.append(Text(tuple(_answer(plan))))
+    heading = Heading(f"{plan.problem}: {plan.status}{gap}")
+    found: list[Block] = [heading, Text(tuple(_answer(plan)))]
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]
-    found += [_jobs(plan), _runs(plan), _periods(plan), _in_place(plan)]
-    found += [
-        _orders(plan, full=full),
-        _limits(plan, full=full),
-        Text(plan.notes, "Notes", points=True),
-    ]
-    return found
+    tables = [_jobs(plan), _runs(plan), _periods(plan), _in_place(plan), _orders(plan, full=full)]
+    notes = Text(plan.notes, "Notes", points=True)
+    return [*found, *tables, _limits(plan, full=full), notes]
 
 
 def _answer(plan: PortfolioPlan) -> Iterator[str]:
@@ -223,15 +219,9 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
         figures("units", (o.quantity for o in rows)),
         figures("USD each", (o.unit_net_usd for o in rows)),
         figures("MUSD", (o.extended_usd / 1e6 for o in rows), 2, foot=f"{total:,.2f}"),
-        words("in place", (_delivery(o, dates) for o in rows)),
+        words("in place", (dates[o.arrives] or f"period {o.arrives}" for o in rows)),
     )
     return Table("Orders", columns, notes=(note,) if others else (), rows="orders")
-
-
-def _delivery(order: Order, dates: Mapping[int, str | None]) -> str:
-    """The date, or the period, in which units are in place; that of their use where it is later."""
-    there, used = (dates[p] or f"period {p}" for p in (order.arrives, order.in_use_from))
-    return there if there == used else f"{there}, used from {used}"
 
 
 def _limits(plan: PortfolioPlan, *, full: bool) -> Table:
