@@ -299,7 +299,7 @@ def simulate(
         figures("plan %", (100 * each.planned for each in found), 3),
         figures("simulated %", (100 * each.simulated for each in found), 3),
         figures("± 95 %", (100 * each.margin for each in found), 3),
-        words("difference", (f"{each:+.3f}" for each in points)),
+        words("difference", (f"{round(each, 3) + 0.0:+.3f}" for each in points)),
         words("by lending", (f"{100 * each.lent:+.3f}" for each in found)),
     )
     note = "The plan counts on guaranteed shares of write bandwidth; a simulation lends idle ones."
