@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from planner.analysis.pool import collect_results
+from planner.analysis.pool import run_tasks
 from planner.analysis.variants import (
     Scenario,
     certify_operation,
@@ -82,7 +82,7 @@ AXES: dict[Against, tuple[Axis, ...]] = {
     "power": (Axis("least_meter", "facility_power_kw", -1, "facility_power_kw"),),
 }
 CUT = "an end of the curve is not proven: its search was cut; plans beyond it may exist"
-STOPPED = "points are missing: the time was over before their search ended"
+STOPPED = "points are missing: their search did not end"
 
 
 def study(
@@ -127,9 +127,10 @@ def _curve(
 ) -> dict[str, Any]:
     """Status, points, knee and best of a frontier."""
     places, proven = _places(case, options, axes, top, most)
-    tasks: dict[Hashable, tuple[Axis, float]] = dict(enumerate(places))
-    solved = partial(_solved, case, options)
-    found = collect_results(solved, tasks, progress, jobs=options.jobs, dask=options.dask)
+    found, do = dict[Hashable, Any](), partial(_solved, case, options)
+    for at, stop in run_tasks(do, enumerate(places), jobs=options.jobs, dask=options.dask):
+        found[at] = stop
+        progress(len(found), len(places))
     stops = list[Stop]()
     for axis in axes:
         side = [found[at] for at, (own, _) in enumerate(places) if own is axis]
@@ -140,7 +141,7 @@ def _curve(
     points = tuple(_point(inputs, case, options.gap, top, stop) for stop in stops)
     best = max(range(len(points)), key=lambda place: points[place].y)
     xs, ys = [p.x for p in points[: best + 1]], [p.y for p in points[: best + 1]]
-    stopped = any(isinstance(each, str) and each != "infeasible" for each in found.values())
+    stopped = any(not isinstance(s, Stop) and s != "infeasible" for s in found.values())
     close = all(point.gap <= options.gap + GAP_NOISE for point in points)
     return {
         "status": "optimal" if proven and close and not stopped else "feasible",

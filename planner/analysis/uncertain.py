@@ -285,7 +285,6 @@ KINDS: Mapping[str, str] = {
 EXAMPLE = "uniform(8 MW, 12 MW)"
 FIX = f"write for example --vary 'site.facility_power={EXAMPLE}'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
-_INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
 
 
 class Unknown(NamedTuple):
@@ -352,11 +351,9 @@ def _law(field: Field, text: str, origin: str) -> Any:
 
 def _parts(text: str, origin: str) -> tuple[str, list[str]]:
     """Name of a distribution and its arguments."""
-    call, interval = _CALL.match(text), _INTERVAL.match(text)
-    if call is None and interval is not None:
-        return "uniform", list(interval.groups())
+    call = _CALL.match(text)
     if call is None:
-        fix = f"write LOW..HIGH or {EXAMPLE}; known: {', '.join(KINDS)}"
+        fix = f"write for example {EXAMPLE}; known: {', '.join(KINDS)}"
         raise _wrong(f"'{clip(text, 40)}' is no distribution", origin, fix)
     name = call[1].lower()
     if name not in KINDS:

@@ -24,8 +24,7 @@ from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
 
 if TYPE_CHECKING:
-    from planner.portfolio.inputs import Instance
-    from planner.portfolio.purchases import Limit
+    from planner.portfolio.instance import Instance
     from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
     from planner.portfolio.totals import Totals
     from planner.simulation.shared import SharingJob
@@ -160,8 +159,8 @@ def marginal_values(
     from planner.portfolio.views import UNITS
 
     def best(use: Use, step: float) -> float | None:
-        def moved(limit: Limit) -> float:
-            return limit.most + step * (_group(limit.use(0.0)) == _group(use))
+        def moved(limit: Use) -> float:
+            return limit.limit + step * (_group(limit) == _group(use))
 
         return Search(Program(instance, moved=moved), time_limit_s=limit_s).first_goal()
 
