@@ -336,14 +336,18 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
     assert solve(instance(tmp_path, wide)).status == "optimal"
 
 
-def test_marginal_value_is_that_of_a_wider_budget(tmp_path: Path) -> None:
+def test_marginal_value_is_that_of_a_wider_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
     plan = solve(case)
     (found,) = [each for each in commands.marginal_values(case, plan) if "capital" in each.limit]
     wider = solve(instance(tmp_path, {"budget": {"capex": "3.5 MUSD"}}))
-    assert plan.value is not None
-    assert wider.value is not None
+    assert plan.value and wider.value
     assert found.change == pytest.approx(wider.value - plan.value, rel=1e-5)
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
+    (about,) = [each for each in commands.marginal_values(case, plan) if "capital" in each.limit]
+    assert about.change == pytest.approx(found.change, rel=0.3)
 
 
 def test_floor_that_holds_a_job_and_its_deadline_are_named(tmp_path: Path) -> None:
