@@ -260,7 +260,8 @@ def _sweep_columns(
     for name, unit in units.items():
         yield figures(name, (getattr(plan, name) for plan in plans), unit)
     for sku in sorted({o.item for plan in plans for o in plan.orders if o.category in MAIN}):
-        yield figures(sku, (sum(o.quantity for o in p.orders if o.item == sku) for p in plans))
+        bought = (sum(o.quantity for o in p.orders if o.item == sku) for p in plans)
+        yield figures(sku, (n if p.runs else None for n, p in zip(bought, plans, strict=True)))
 
 
 # Simulation

@@ -259,7 +259,7 @@ class Stretch:
     """The end of a stretch.
 
     Attributes:
-        spent: s by name, and the number of waits for a drain.
+        spent: s by name.
         work: work done.
         captured: work in the newest capture.
         safe: work in the newest checkpoint on the shared storage.
@@ -276,7 +276,7 @@ class Stretch:
 
 
 def _spent(
-    speed: Array, computed: Array, slow: Array, capture: Array, lasts_s: Array, waits: Array
+    speed: Array, computed: Array, slow: Array, capture: Array, lasts_s: Array
 ) -> dict[str, Array]:
     wait = lasts_s - computed - capture
     return {
@@ -284,7 +284,6 @@ def _spent(
         "wait": np.where(wait > 1e-6, wait, 0.0),  # less is rounding
         "slowdown": speed * slow,
         "short": (1.0 - speed) * computed,
-        "waits": waits,
     }
 
 
@@ -319,9 +318,8 @@ def after_one_level(
     begun = np.where(some, max(compute, drain), compute)
     capture = captures * job.stall_s + np.maximum(0.0, since - begun)
     is_safe = (since + (lasts_s - computing_s)) * (1 + _ROUND) + _ROUND >= drain
-    waits = (drain > compute) * (again + (some & (since >= compute)))
     safe = work_at(captures - (some & ~is_safe))
-    spent = _spent(speed, computed, slow, capture, lasts_s, waits)
+    spent = _spent(speed, computed, slow, capture, lasts_s)
     return Stretch(spent, before + speed * (computed - slow), work_at(captures), safe, safe)
 
 
@@ -363,7 +361,7 @@ def after_two_levels(
     capture = captures * job.stall_s + np.maximum(0.0, since - compute)
     safe, local = drains.stored_at(lasts_s, work_at, safe)
     local.number = state.number + settled
-    spent = _spent(speed, computed, slow, capture, lasts_s, np.zeros(len(captures)))
+    spent = _spent(speed, computed, slow, capture, lasts_s)
     work = before + speed * (computed - slow)
     return Stretch(spent, work, work_at(captures), safe, work_at(settled), local)
 
