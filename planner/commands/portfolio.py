@@ -347,12 +347,9 @@ def _sharing(totals: Totals, run: JobRun) -> tuple[SharingJob, Any]:
     from planner.verifier.physics import usable_gpus
 
     own = operation(totals, run, cast("TrainingJob", totals.jobs[run.job]), Findings())
-    f, fixed = own.f, {"name": run.job, "local": None, "drain_slowdown": 0.0, "mode": "async"}
-    figures: dict[str, Any] = {**fixed, **vars(f), "interval_s": run.interval_s}
-    if f.repair is not None:
-        usable = {run.item: usable_gpus(own.job, own.types[0])}
-        repair = SimpleNamespace(**f.repair, shrunk=None)
-        figures |= {"repair": repair, "usable_gpus_by_type": usable, "gpus_used": run.gpus}
-    whole: Any = SimpleNamespace(jobs=(SimpleNamespace(**figures),))
+    f, fixed = own.f, {"name": run.job, "drain_slowdown": 0.0, "mode": "async"}
+    job: Any = SimpleNamespace(**fixed, **vars(f), interval_s=run.interval_s, gpus_used=run.gpus)
+    job.usable_gpus_by_type = {run.item: usable_gpus(own.job, own.types[0])}
+    job.repair = None if f.repair is None else SimpleNamespace(**f.repair, shrunk=None)
     rates = f.delivered_write_gb_per_s, f.client_write_limit_gb_per_s, f.delivered_read_gb_per_s
-    return SharingJob(job_of(whole, Law(f.mtti_s)), *rates), f
+    return SharingJob(job_of(job, Law(f.mtti_s)), *rates), f

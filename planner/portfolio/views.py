@@ -289,7 +289,7 @@ def timeline(plan: PortfolioPlan) -> Chart:
         bought = ", ".join(f"{count:,} x {name}" for name, count in (+units).items())
         names.append(f"order of {money.start or f'period {money.period}'}")
         ends.append((money.period - 0.5, max(o.arrives for o in orders) - 0.5 + 0.05))
-        texts.append(f"{money.capex_usd / 1e6:,.2f} MUSD{': ' if bought else ''}{bought}")
+        texts.append(f"{money.capex_usd / 1e6:,.2f} MUSD: {bought or 'fabrics, racks'}")
     step = -(-len(dates) // MOST_TICKS)
     ticks = tuple((m.period - 0.5, (m.start or f"{m.period}")[:7]) for m in dates[::step])
     at = tuple(number + ROW_MIDDLE for number in range(len(names)))

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Plan
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -144,13 +143,12 @@ class JobRun:
         return self.hardware_share * self.repair.mean_s / self.failures.mean_s
 
 
-def job_of(plan: Plan, failures: Law, interval_s: float | None = None) -> JobRun:
+def job_of(job: JobPlan, failures: Law, interval_s: float | None = None) -> JobRun:
     """Job of a plan under a law of failures, with its own interval or another.
 
     Raises:
         ValueError: a local copy is late in the interval.
     """
-    job = plan.jobs[0]
     every_s, sync = job.interval_s if interval_s is None else interval_s, job.mode == "sync"
     local, copies = job.local, None
     if local is not None:
