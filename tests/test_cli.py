@@ -143,25 +143,6 @@ def test_save_model_writes_a_readable_model(run: Runner, tmp_path: Path) -> None
     assert highs.getInfo().objective_function_value == pytest.approx(proven.bound, rel=2e-6)
 
 
-def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_path: Path) -> None:
-    """That shipped problems are repaired by what is proposed, tests/test_problems.py tries."""
-    for name in ("own.yaml", "book.yaml"):
-        (tmp_path / name).write_bytes((Path(small).parent / name).read_bytes())
-    tight = Path(small).read_text().replace("capex: 60 M", "capex: 12 M")
-    (tmp_path / "tight.yaml").write_text(tight + "targets: {min_useful_gpus: 480}\n")
-    before = set(tmp_path.iterdir())
-    as_json = run("solve", "tight.yaml", "--json")
-    plan = Plan.model_validate_json(as_json.out)
-    assert (as_json.code, plan.status, plan.lines) == (3, "infeasible", ())
-    assert plan.message is not None
-    assert "capital budget 12 MUSD (tight.yaml:" in plan.message
-    assert set(tmp_path.iterdir()) == before
-    assert plan.infeasibility is not None
-    (change,) = [step for step in plan.infeasibility.changes if step.path == "budget.capex"]
-    enough = run("solve", "tight.yaml", "--json", "-q", "--set", *change.settings)
-    assert enough.code == 0
-
-
 def test_time_limit_with_a_plan_is_exit_code_5(
     run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

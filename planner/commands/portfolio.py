@@ -24,8 +24,7 @@ from planner.terminal import Progress, ignore
 from planner.units import seconds, whole
 
 if TYPE_CHECKING:
-    from planner.portfolio.inputs import Instance
-    from planner.portfolio.purchases import Limit
+    from planner.portfolio.instance import Instance
     from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
     from planner.portfolio.totals import Totals
     from planner.simulation.shared import SharingJob
@@ -170,9 +169,8 @@ def _marginal(instance: Instance, plan: PortfolioPlan, use: Use, limit_s: float)
 
     step = max(STEPS.get(use.unit, 1.0), 0.01 * use.limit)
 
-    def moved(limit: Limit) -> float:
-        same = _group(limit.use(0.0)) == _group(use)
-        return limit.most + (-step if use.is_floor else step) * same
+    def moved(limit: Use) -> float:
+        return limit.limit + (-step if use.is_floor else step) * (_group(limit) == _group(use))
 
     program = Program(instance, moved=moved)
     answer = Search(program, time_limit_s=limit_s).solve(cheapest=False)

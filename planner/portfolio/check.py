@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from planner.portfolio.inputs import Instance
+from planner.portfolio.instance import Instance
 from planner.portfolio.schema import InferenceJob, JobRun, PortfolioPlan, TrainingJob
 from planner.portfolio.totals import Totals
 from planner.schema.operation import JobPlan, WayPlan
@@ -43,6 +43,10 @@ def faults(instance: Instance, plan: PortfolioPlan) -> tuple[str, ...]:
     except BROKEN as error:
         found.require(False, f"the plan: parts are missing or wrong, not computed ({error!r})")
     return found.all
+
+
+Units = Counter[tuple[str, str, int]]
+"""Counts by site, item and period."""
 
 
 class _Check:
@@ -128,14 +132,10 @@ class _Check:
             given = basis.rule(item.id).stock
             stocks[item.id] = sale.price.stock if given is None and sale.price else given
             bought[item.id] += order.quantity
-            price = self.totals.price(order.site, item.id, order.period)
+            steps = order.arrives - 1, order.quantity, order.in_use_from - 1
+            self._compare(name, order, self.totals.instance.order(place, item.id, *steps))
             own = {
-                "arrives": order.period + rule.lead,
-                "date": self.totals.instance.start(order.period - 1),
-                **{"model": item.product, "part_number": item.part_number},
-                "category": item.category,
-                "unit_net_usd": Near(price, CENTS),
-                "extended_usd": Near(order.unit_net_usd * order.quantity, CENTS),
+                "unit_net_usd": Near(self.totals.price(order.site, item.id, order.period), CENTS),
                 "support_usd_per_year": Near(self.totals.support(order), CENTS * order.quantity),
             }
             self.found.expect(name, order, own)
@@ -149,30 +149,45 @@ class _Check:
             self._at_most(f"{sku} bought, of stock", count, stocks[sku])
 
     def _check_balances(self) -> None:
-        """Check held = owned - retired + arrived; in service and cold spares <= held."""
-        arrived = Counter[tuple[str, str, int]]()
-        for order in self.plan.orders:
-            for period in range(order.arrives, self.periods[-1] + 1):
-                arrived[order.site, order.item, period] += order.quantity
-        sites = self.totals.site.items()
-        owned = {(n, sku, p) for n, place in sites for sku in place.owned for p in self.periods}
-        for site, sku, period in (arrived.keys() | owned) - self.standing.keys():
+        """Check held = owned + arrived - retired; in service and cold spares <= held."""
+        held, retired = self._count_units()
+        for site, sku, period in held.keys() - self.standing.keys():
             self.found.require(False, f"{sku} at {site} in period {period}: not in place")
         once = len(self.standing) == len(self.plan.standing)
         self.found.require(once, "standing: an item twice at a site in a period")
-        for (site, sku, period), s in self.standing.items():
-            name, place = f"{sku} at {site} in period {period}", self.totals.site[site]
-            before, item = self.standing.get((site, sku, period - 1)), place.inputs.item(sku)
-            left = place.owned.get(sku, 0) - s.retired
-            spares, bought = 0, s.needed - (left if sku in place.offers else 0)
+        for key, s in self.standing.items():
+            name, place = f"{s.item} at {s.site} in period {s.period}", self.totals.site[s.site]
+            item, bought, spares = place.inputs.item(s.item), s.needed, 0
+            if s.item in place.offers:
+                bought += retired[key] - place.owned.get(s.item, 0)
             if bought > 0 and item.category != "component":
-                spares = self.basis[site].spares(item, bought)
-            own = {"held": left + arrived[site, sku, period], "category": item.category}
+                spares = self.basis[s.site].spares(item, bought)
+            own = {"held": held[key], "retired": retired[key], "category": item.category}
             self.found.expect(name, s, own)
             self._at_most(f"{name}: in service and spares", s.needed + spares, s.held)
-            may = self.portfolio.rule(sku, item.category).retire and left >= 0
-            kept = (before.retired if before else 0) <= s.retired
-            self.found.require(kept and (may or not s.retired), f"{name}: {s.retired} retired")
+
+    def _count_units(self) -> tuple[Units, Units]:
+        """Units held, and retired so far, by site, item and period; check who may retire."""
+        end, cohorts = self.periods[-1] + 1, Units()
+        held, retired = Units(), Units()
+        for site, place in self.totals.site.items():
+            cohorts.update({(site, sku, 0): count for sku, count in place.owned.items()})
+        for order in self.plan.orders:
+            cohorts[order.site, order.item, order.arrives] += order.quantity
+        for (site, sku, arrived), quantity in cohorts.items():
+            for period in range(max(arrived, 1), end):
+                held[site, sku, period] += quantity
+        for gone in self.plan.retired:
+            item, cohort = self.basis[gone.site].items[gone.item], gone.arrived
+            cohorts[gone.site, item.id, cohort] -= gone.quantity
+            there = cohort < gone.period and cohorts[gone.site, item.id, cohort] >= 0
+            may = self.portfolio.rule(item.id, item.category).retire and gone.quantity > 0
+            text = f"{item.id} retired in {gone.period}: may not be, or is not there"
+            self.found.require(there and may, text)
+            for period in range(gone.period, end):
+                retired[gone.site, item.id, period] += gone.quantity
+                held[gone.site, item.id, period] -= gone.quantity
+        return held, retired
 
     # Jobs
 
@@ -243,7 +258,7 @@ class _Check:
         check_gpus(found, own)
         f, repair = own.f, job.repair
         near = {"delivered_read_gb_per_s": NEAR, "delivered_write_gb_per_s": NEAR}
-        near |= dict.fromkeys(("goodput", "useful_gpus", "useful_pflops"), KEPT)
+        near |= dict.fromkeys(("goodput", "useful_pflops"), KEPT)
         figures = {key: (getattr(f, key) or 0.0, share) for key, share in near.items()}
         found.expect(name, run, {key: Near(at, share * at) for key, (at, share) in figures.items()})
         spares = 0 if repair is None or f.repair["in_rack"] else repair.spares

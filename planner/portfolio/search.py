@@ -18,7 +18,7 @@ from pulp import LpContinuous, LpInteger, lpSum
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
 from planner.portfolio.averaged import kind_of
-from planner.portfolio.inputs import Instance
+from planner.portfolio.instance import Instance
 from planner.portfolio.model import Program
 from planner.portfolio.rounds import FEW, MET, RELAXED, Found, Rounds
 from planner.portfolio.sites import Sites

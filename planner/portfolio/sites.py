@@ -66,10 +66,10 @@ class Sites:
         """The price of what all sites together use of their limits, less that of the limits."""
         parts: list[Expression] = []
         by_row = {name.partition(".")[2]: dual for name, dual in duals.items()}
-        for limit in self.whole.program.limits:
-            each = -by_row.get(f"limit.{limit.key}", 0.0) / max(abs(limit.most), 1e-9)
-            if limit.site is None and not limit.floor and each > 0.0:
-                parts.append(each * limit.used - each * limit.most)
+        for use, used in self.whole.program.limits:
+            each = -by_row.get(f"limit.{use.key}", 0.0) / max(abs(use.limit), 1e-9)
+            if use.site is None and not use.is_floor and each > 0.0:
+                parts.append(each * used - each * use.limit)
         return lpSum(parts) if parts else None
 
     def _bound_sets(self) -> None:

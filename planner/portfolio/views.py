@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
+from planner.case.fabrics import WORDS
 from planner.currency import USD
 from planner.figures import capital
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan
@@ -53,8 +54,8 @@ def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]
     found += [_jobs(plan), _runs(plan), _periods(plan), _in_place(plan)]
-    found += [_orders(plan, full=full), _limits(plan), Text(plan.notes, "Notes", points=True)]
-    return found
+    found += [_orders(plan, full=full), *_changes(plan), _limits(plan)]
+    return [*found, Text(plan.notes, "Notes", points=True)]
 
 
 def _answer(plan: PortfolioPlan) -> Iterator[str]:
@@ -217,6 +218,37 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
         figures("in use from", (o.in_use_from for o in rows)),
     )
     return Table("Orders", columns, notes=(note,) if others else (), rows="orders")
+
+
+def _changes(plan: PortfolioPlan) -> Iterator[Table]:
+    """Yield the units that are retired, and the fabrics that are laid anew."""
+    gone, anew = sorted(plan.retired, key=lambda each: each.period), plan.rewired
+    if any(each.arrived for each in gone):
+        yield Table(
+            "Retired",
+            (
+                figures("period", (each.period for each in gone)),
+                words("site", (each.site for each in gone)),
+                words("item", (_type(plan, each.item) for each in gone)),
+                figures("units", (each.quantity for each in gone)),
+                words("there since", (f"period {r.arrived}" if r.arrived else "-" for r in gone)),
+            ),
+        )
+    if anew:
+        note = "Links between switches of fabrics whose spines or cores change"
+        note += "." if any(each.usd for each in anew) else ", at no stated cost."
+        yield Table(
+            "Rewired",
+            (
+                figures("period", (each.period for each in anew)),
+                words("site", (each.site for each in anew)),
+                words("fabric", (WORDS[each.network] for each in anew)),
+                words("of", (_type(plan, each.switch) for each in anew)),
+                figures("links", (each.links for each in anew)),
+                figures("USD", (each.usd for each in anew)),
+            ),
+            notes=(note,),
+        )
 
 
 def _limits(plan: PortfolioPlan) -> Table:

@@ -206,6 +206,7 @@ def _size(run: Run) -> dict[str, Any]:
         replicas = j.gpus_used / replica_gpus(option)
         fan_out = replicas if kind == "every_replica" else 1.0 + 2.0 * (replicas - 1.0) / each
     return {
+        "replica_gpus": None if option is None else replica_gpus(option),
         "bytes_per_parameter": each,
         "checkpoint_gb": size_gb,
         "failures_per_gpu_day": failure_rate(job, run.types),
@@ -289,17 +290,18 @@ def _storage(run: Run) -> dict[str, Any]:
 
 def _degraded(run: Run) -> dict[str, Any]:
     """Bandwidth with appliances down; None where that is not asked."""
-    share, down, worst = run.stored.delivered_fraction, run.stored.tolerate_down, (0.0, 0.0)
+    basis, share, down = run.basis, run.stored.delivered_fraction, run.stored.tolerate_down
     if not down:
         return {"degraded_read_gb_per_s": None, "degraded_write_gb_per_s": None}
-    for sku, count in run.basis.of_kind(run.counts, "storage").items():
-        left = count - down / (value(run.basis.items[sku].fail_units) or 1)
-        now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
-        worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-    read, write = (
-        run.sustained[0] - share.read * worst[0],
-        run.sustained[1] - share.write * worst[1],
-    )
+    lost = [
+        (
+            side * down / (value(basis.items[sku].fail_units) or 1)
+            for side in basis.nameplate(sku, 1)
+        )
+        for sku in basis.of_kind(run.counts, "storage")
+    ]
+    read, write = map(max, zip(*lost, strict=True))
+    read, write = run.sustained[0] - share.read * read, run.sustained[1] - share.write * write
     return {
         "degraded_read_gb_per_s": min(read, run.f.client_read_limit_gb_per_s),
         "degraded_write_gb_per_s": min(write, run.f.client_write_limit_gb_per_s),

@@ -236,13 +236,8 @@ def running_odds(spares: int, load: float) -> float:
 
     ``load`` are units out on average if the job never waited.
     """
-    term, below = 1.0, 0.0
-    for count in range(spares + 1, 0, -1):
-        term *= count / load
-        below += term
-        if term < 1e-18 * below or below > 1e250:
-            break
-    return below
+    with np.errstate(over="ignore"):
+        return float(np.cumprod(np.arange(spares + 1, 0, -1) / load).sum())
 
 
 def waiting_share(spares: int, load: float) -> float:

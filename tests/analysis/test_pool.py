@@ -49,21 +49,22 @@ def kill_one(draw: random.Random) -> None:
         os.kill(child.pid or 0, draw.choice([signal.SIGKILL, signal.SIGTERM]))
 
 
-def test_a_process_killed_at_any_moment_loses_no_task() -> None:
+def test_a_process_killed_at_any_moment_loses_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "AHEAD", 1)  # fewer are begun anew, each in a new process
     draw, over = random.Random(0), threading.Event()
 
     def kill() -> None:
-        for _ in range(3):
+        for _ in range(2):
             if over.wait(draw.uniform(0.2, 0.9)):
                 return
             kill_one(draw)
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    found = done(partial(doubled, LARGE), 30)
+    found = done(partial(doubled, LARGE), 20)
     over.set()
     killer.join()
-    assert found == {n: 2 * n for n in range(30)}
+    assert found == {n: 2 * n for n in range(20)}
 
 
 def died(task: int) -> int:
@@ -72,7 +73,11 @@ def died(task: int) -> int:
     return task
 
 
-def test_a_task_that_ends_every_process_is_lost_and_no_other() -> None:
+def test_a_task_that_ends_every_process_is_lost_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool, "MOST_TRIES", 2)
+    monkeypatch.setattr(pool, "AHEAD", 1)
     found = done(died, 5)
     lost = found.pop(3)
     assert isinstance(lost, Lost)

@@ -21,6 +21,7 @@ from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 from tests.oracle.enumerate import best as enumerated_best
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import figure
 from tests.world.random_jobs import together
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import FILES
@@ -84,6 +85,14 @@ def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
     assert late.parts == 0 and late.open and late.bound is None
     if known is not None:
         assert again.bound == pytest.approx(known, rel=3e-6)
+
+
+def test_there_is_no_plan_where_no_storage_can_be_bought() -> None:
+    """The second proof broke off in a sum over no appliances."""
+    request = Request(maximize="gpus")
+    request.items[1]["consumes"]["it_power"] = figure("51 kW")
+    again = prove_again(resolve(inputs_of(request.case())), None, solver="highs")
+    assert (again.bound, again.better, again.open, again.parts) == (None, None, (), 0)
 
 
 # Answers worked out by hand.
@@ -181,14 +190,14 @@ def check(case: Case) -> str:
 @pytest.mark.exhaustive(keep=2, most=20)
 @pytest.mark.parametrize("chunk", range(40))
 def test_program_and_search_agree_on_random_problems(chunk: int) -> None:
-    forms = [check(resolve(inputs_of(random_case(seed)))) for seed in chunk_of(chunk, 25)]
+    forms = [check(resolve(inputs_of(random_case(seed)))) for seed in chunk_of(chunk, 15)]
     assert "tangents" in forms
 
 
 @pytest.mark.exhaustive(keep=3, most=20)
 @pytest.mark.parametrize("chunk", range(40))
 def test_program_and_search_agree_with_every_lever(chunk: int) -> None:
-    for seed in chunk_of(chunk, 10):
+    for seed in chunk_of(chunk, 6):
         try:
             case = resolve(inputs_of(together(seed)))
         except InputError:
@@ -204,7 +213,7 @@ def chunk_of(number: int, size: int) -> range:
 @pytest.mark.parametrize("chunk", range(8))
 def test_no_bound_is_beaten_by_enumeration(chunk: int) -> None:
     """With types, ways and spares free: what was enumerated without the program."""
-    for seed in chunk_of(chunk, 12):
+    for seed in chunk_of(chunk, 8):
         made = random_case(seed)
         case = resolve(inputs_of(made))
         truth = enumerated_best(
@@ -239,7 +248,7 @@ def points(useful: UsefulWork, random: Random, count: int) -> list[Point]:
 def test_no_tangent_cuts_off_useful_work(chunk: int) -> None:
     """Concavity is proven piece by piece (docs/optimisation.md) and tried for ever."""
     random, tried = Random(chunk), 0
-    for seed in chunk_of(chunk, 8):
+    for seed in chunk_of(chunk, 5):
         for make in (random_case, together):
             try:
                 case = resolve(inputs_of(make(seed)))
@@ -247,7 +256,7 @@ def test_no_tangent_cuts_off_useful_work(chunk: int) -> None:
                 continue
             for useful in concave_works(case, random):
                 tried += holds_everywhere(useful, random)
-    assert tried > 500
+    assert tried > 300
 
 
 def concave_works(case: Case, random: Random) -> list[UsefulWork]:
@@ -266,7 +275,7 @@ def concave_works(case: Case, random: Random) -> list[UsefulWork]:
 
 
 def holds_everywhere(useful: UsefulWork, random: Random) -> int:
-    some, tried = points(useful, random, 12), 0
+    some, tried = points(useful, random, 7), 0
     most = Point(*(max(each) for each in zip(*some, strict=True))) if some else None
     for at in some:
         assert most is not None

@@ -89,6 +89,8 @@ def test_limits_are_those_of_the_plan(
 
     monkeypatch.setattr(performance, "reached", noted)
     for name, each in books.items():
+        if name in SOLVABLE:  # their limits are among those of the variants
+            continue
         found.clear()
         write(each.plan, io.BytesIO(), created=CREATED)
         wrong = {limit: pair for limit, pair in found.items() if not same(*pair)}
