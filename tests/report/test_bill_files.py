@@ -290,32 +290,6 @@ def test_files_and_the_one_message_that_names_them(
     assert answer.err == f"wrote {join_words(names)}\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "has", "lacks"),
-    [
-        ("--audience customer", "unit_net", "unit_list"),
-        ("--audience customer-list", "unit_list", "discount"),
-        ("--audience customer-no-prices", "quantity", "unit_net"),
-        ("--audience partner", "discount", "price_source"),
-    ],
-)
-def test_prices_are_those_asked_for(
-    options: str, has: str, lacks: str, run_in_hall: HallRunner, tmp_path: Path
-) -> None:
-    solve_bill(run_in_hall, f"{options} --also bill.csv")
-    (path,) = tmp_path.glob("problem.*.bill.csv")
-    columns = path.read_text("utf-8-sig").splitlines()[0].split(",")
-    assert has in columns and lacks not in columns
-
-
-def test_a_plan_that_is_none_leaves_no_files(run_in_hall: HallRunner) -> None:
-    for audience in ("internal", "customer"):
-        answer = solve_bill(
-            run_in_hall, f"--audience {audience} {BOTH} --set 'jobs.0.gpus={{min: 100000}}'"
-        )
-        assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
-
-
 def test_a_given_date_is_that_of_the_workbook(
     run_in_hall: HallRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
