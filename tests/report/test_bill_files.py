@@ -17,7 +17,6 @@ from planner.loader import load
 from planner.report.edition import Audience
 from planner.report.exports import COLUMNS, bill, bill_columns, bill_csv, bill_json, defuse_formula
 from planner.report.formats import join_words
-from planner.results import frame
 from planner.schema.bill import Bill
 from planner.schema.plan import Plan
 from tests.bad_input.conftest import Answer, HallRunner, run, run_in_hall
@@ -242,17 +241,6 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
     late = solve(inputs)
     assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
-
-
-def test_frames_carry_the_bill_and_foot_with_the_totals() -> None:
-    solved = solved_once("10MW")
-    assert solved.totals is not None
-    bill = frame(solved)
-    assert list(bill["sku"]) == [line.sku for line in solved.lines]
-    assert bill["extended_net_usd"].sum() == pytest.approx(solved.totals.capex_usd)
-    limits = frame(solved, "limits").set_index("name")
-    assert limits.loc["facility_power", "limit"] == 10_000.0
-    assert {"name", "value", "source"} <= set(frame(solved, "assumptions").columns)
 
 
 # Which files `planner solve` writes with --also and --audience, and that it writes all or none.
