@@ -25,8 +25,8 @@ VARIANTS = {
         "jobs.0.restore.fan_out=every_replica",
         "jobs.0.checkpoint.writers=one_replica",
         "jobs.0.gpus.whole=replicas",
+        "jobs.0.checkpoint.drain_slowdown=0.1",
     ),
-    "rule": ("storage.rule=good", "jobs.0.checkpoint.drain_slowdown=0.1"),
     "over_time": (
         "term.discount_rate=0.07",
         "term.support_years=2.5",
