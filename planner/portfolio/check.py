@@ -116,15 +116,14 @@ class _Check(Totals):
             given = basis.rule(item.id).stock
             stocks[item.id] = sale.price.stock if given is None and sale.price else given
             bought[item.id] += order.quantity
-            steps = order.arrives - 1, order.quantity, order.in_use_from - 1
-            self._compare(name, order, self.instance.order(place, item.id, *steps))
+            own_order = self.instance.order(place, item.id, order.arrives - 1, order.quantity)
+            self._compare(name, order, own_order)
             own = {
                 "unit_net_usd": Near(self.price(order.site, item.id, order.period), CENTS),
                 "support_usd_per_year": Near(self.support(order), CENTS * order.quantity),
             }
             self.found.expect(name, order, own)
-            inside = order.period <= order.arrives <= order.in_use_from <= self.periods[-1]
-            self.found.require(inside, f"{name}: in use before it arrives, or too late")
+            self._at_most(f"{name}: last period", order.arrives, self.periods[-1])
             self._at_most(f"{name}: first period", rule.available_from, order.period)
             self._at_most(f"{name}: minimum order", sale.min_order, order.quantity)
             packs = order.quantity % sale.pack == 0

@@ -221,14 +221,13 @@ class Instance:
         """What retiring a unit at the start of a period pays."""
         return self.rule(place, item_id).resale * self.price_usd(place, item_id, period)
 
-    def order(self, place: Place, item_id: str, arrives: int, quantity: int, used: int) -> Order:
-        """An order of units that arrive in a period and are in use from another one on."""
+    def order(self, place: Place, item_id: str, arrives: int, quantity: int) -> Order:
+        """An order of units that arrive in a period."""
         item, ordered = place.inputs.item(item_id), arrives - self.rule(place, item_id).lead
         price = self.price_usd(place, item_id, ordered)
         return Order(
             period=ordered + 1,
             arrives=arrives + 1,
-            in_use_from=used + 1,
             date=self.start(ordered),
             site=place.name,
             item=item_id,

@@ -171,13 +171,11 @@ class _Assembly:
             self.needed[at, period] = {sku: round(counts[sku]) for sku in place.items} | units
         self.retired = [*self._retirements()]
         self.bought: dict[tuple[int, str], list[int]] = {}
-        self.needs: dict[tuple[int, str], list[int]] = {}
         for at, place in enumerate(self.places):
             for sku, item in place.items.items():
                 orders = [self._whole(program.bought[at, sku, p]) for p in self.periods]
                 needs = [self._units_to_buy(at, place, sku, p) for p in self.periods]
                 if any(orders) or any(needs):
-                    self.needs[at, sku] = needs
                     self.bought[at, sku] = _trimmed(orders, needs, item.pack, item.min_order)
 
     def _worth(self, expression: Expression) -> float:
@@ -218,13 +216,12 @@ class _Assembly:
 
     def orders(self) -> list[Order]:
         """Orders by date and site, the largest first."""
-        found = list[Order]()
-        for (at, sku), counts in self.bought.items():
-            place, needs = self.places[at], self.needs[at, sku]
-            for arrives, quantity in ((p, count) for p, count in enumerate(counts) if count):
-                before = sum(counts[:arrives])
-                used = next((p for p in self.periods[arrives:] if needs[p] > before), arrives)
-                found.append(self.instance.order(place, sku, arrives, quantity, used))
+        found = [
+            self.instance.order(self.places[at], sku, arrives, quantity)
+            for (at, sku), counts in self.bought.items()
+            for arrives, quantity in enumerate(counts)
+            if quantity
+        ]
         return sorted(found, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))
 
     # Runs

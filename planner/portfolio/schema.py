@@ -299,14 +299,10 @@ class Portfolio(Model):
 
 
 class Order(Record):
-    """Units of an item ordered for a site: paid in ``period``, there from ``arrives`` on.
-
-    They are in use from ``in_use_from`` on, later where a budget has money left before.
-    """
+    """Units of an item ordered for a site: paid in ``period``, there from ``arrives`` on."""
 
     period: Customer[int]
     arrives: int
-    in_use_from: int
     date: str | None
     site: Customer[str]
     item: str

@@ -281,8 +281,10 @@ def timeline(plan: PortfolioPlan) -> Chart:
         ends.append((row[0].period - 0.5, row[-1].period + 0.5))
         texts.append(f"{row[-1].gpus:,} GPUs, {_type(plan, row[-1].item)}")
     jobs = len(names)
-    for money in (m for m in dates if m.capex_usd):
+    for money in dates:
         orders = [o for o in plan.orders if o.period == money.period]
+        if not orders:
+            continue
         units = Counter[str]()
         for order in orders:
             units[_type(plan, order.item)] += order.quantity if order.category in MAIN else 0

@@ -173,7 +173,7 @@ def test_power_before_it_grows_is_the_first(growing: tuple[Path, PortfolioPlan])
 
 
 PARTS = ("orders", "standing", "runs", "jobs", "uses", "money")
-FREE = {("orders", "in_use_from"), ("runs", "endurance_tb_per_day")}
+FREE = {("runs", "endurance_tb_per_day")}
 """Told for the reader, or a share of what is there."""
 
 
@@ -237,6 +237,7 @@ def test_rewiring_costs_and_retirement_pays(tmp_path: Path) -> None:
         1600.0 + sum(order.extended_usd for order in cheap.orders if order.period == 2)
     )
     assert [(r.period, r.arrived, r.quantity) for r in cheap.retired] == [(3, 1, 2), (3, 2, 1)]
+    views.timeline(cheap.model_copy(update={"orders": cheap.orders[:1]}))  # capital, no orders
     for part in ("retired", "rewired"):
         for name, value in getattr(cheap, part)[0].model_dump().items():
             assert faults(case, _with(cheap, part, 0, **{name: _other(value)})), name
@@ -524,7 +525,7 @@ def test_what_comes_with_systems_is_ordered_when_it_is_needed(tmp_path: Path) ->
     plan = solve(load(written(tmp_path, contents)))
     boxes = [order for order in plan.orders if order.item == "box"]
     assert len(boxes) > 1
-    assert all(order.in_use_from == order.period for order in boxes)
+    assert all(each.held == each.needed for each in plan.standing if each.item == "box")
 
 
 def test_explore_answers_a_move_with_plan_tiles_and_orders(tmp_path: Path) -> None:
