@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip, suggest
 from planner.inputs import Change, Document, Inputs
-from planner.loader import NoPlaceError, documents, list_position
+from planner.loader import NoPathError, documents, list_position
 from planner.paths import CATALOG, PRICES, field_of
 from planner.removed import setting_successor
 from planner.schema import CANONICAL, Model, Unit
@@ -193,17 +193,17 @@ def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     """The places of a path; several where a step of it is ``*``: every entry that has the value.
 
     Raises:
-        NoPlaceError: there is none.
+        NoPathError: there is none.
     """
     steps = [step.strip() for step in path.strip().split(".")]
     if not all(steps):
-        raise NoPlaceError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
+        raise NoPathError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
     several, (found, rest) = ALL in steps, _roots(inputs, steps)
     for step in rest:
         found = [below for place in found for below in _below(inputs, place, step, several)]
     found = [place for place in found if not several or place.value is not None]
     if not found:
-        raise NoPlaceError(f"nothing states '{path[:80]}'")
+        raise NoPathError(f"nothing states '{path[:80]}'")
     return tuple(map(_value_of_figure, found))
 
 
@@ -213,7 +213,7 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     if root == "catalogs" or (root == PRICES and (not name or name.isdigit())):
         fix = "name them in a scenario of the problem file, and give --scenarios"
         named = "price books" if root == PRICES else root
-        raise NoPlaceError(f"which {named} are read cannot be varied", fix)
+        raise NoPathError(f"which {named} are read cannot be varied", fix)
     if root not in (CATALOG, PRICES):
         return [Place("", _slot_for(Problem), inputs.problem)], steps
     known: Mapping[str, Any] = inputs.prices
@@ -221,10 +221,10 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
         known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
     if name not in (ALL, *known):
         fix = suggest(name, list(known))
-        raise NoPlaceError(f"the files in use have no '{root}.{name[:60]}'", fix)
+        raise NoPathError(f"the files in use have no '{root}.{name[:60]}'", fix)
     if len(steps) < 3:
         fix = f"such as {root}.{name}.{'list' if root == PRICES else 'consumes.it_power'}"
-        raise NoPlaceError(f"'{root}.{name}' is no single value", fix)
+        raise NoPathError(f"'{root}.{name}' is no single value", fix)
     kinds: dict[str, Any] = {each: type(part) for each, part in known.items()}
     having = [each for each, part in kinds.items() if field_of(part, steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
@@ -254,13 +254,13 @@ def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[P
             known = inputs.by_id if place.path in {"items", "extras"} else known
             if step not in known:
                 fix = suggest(step, list(known))
-                raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", fix)
+                raise NoPathError(f"'{place.path}' has no '{step[:60]}'", fix)
             yield Place(path, slot, value.get(step))
     elif not several:
         yield _in_missing(place, step)
 
 
-def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
+def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPathError:
     """The error of an unknown key."""
     keys = list(documents.by_key(model))
     if model is Problem:
@@ -269,7 +269,7 @@ def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
     fix = setting_successor([*place.path.split("."), step])
     if fix is None:
         fix = documents.suggest_key(step, keys, model) if model is Problem else suggest(step, keys)
-    return NoPlaceError(f"{where} has no '{step[:60]}'", fix)
+    return NoPathError(f"{where} has no '{step[:60]}'", fix)
 
 
 def _in_missing(place: Place, step: str) -> Place:
@@ -282,12 +282,12 @@ def _in_missing(place: Place, step: str) -> Place:
         if place.made is not None or needed not in ([], [name]):
             is_now = "not given" if place.value is None else f"'{place.value}'"
             fix = "give the whole part in the file, where it can be varied then"
-            raise NoPlaceError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
+            raise NoPathError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
         found = Place(f"{place.path}.{step}", _slot_of(model, name), None)
         if place.path.startswith("items."):  # laid over the other counts of the item
             return found
         return found._replace(parent=place.path, made=(model, step))
-    raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+    raise NoPathError(f"'{place.path}' is a single value and has no '{step[:60]}'")
 
 
 def _value_of_figure(place: Place) -> Place:
@@ -297,7 +297,7 @@ def _value_of_figure(place: Place) -> Place:
         return Place(place.path, _slot_of(type(value), "value"), value.value)
     if value is None and any(issubclass(model, Figure) for model in place.slot.models):
         fix = "add the figure and its source to a catalog"
-        raise NoPlaceError(f"no catalog states '{place.path}'", fix)
+        raise NoPathError(f"no catalog states '{place.path}'", fix)
     return place
 
 
@@ -328,7 +328,7 @@ class Variable:
     """A path that is varied, in the inputs that it varies.
 
     Raises:
-        NoPlaceError: the path leads nowhere.
+        NoPathError: the path leads nowhere.
     """
 
     def __init__(self, inputs: Inputs, path: str) -> None:
