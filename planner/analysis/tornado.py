@@ -160,10 +160,8 @@ class Field:
         self.path, self.several = self.variable.path, self.variable.several
         place = self.variable.first
         self.slot, value = place.slot, place.value
-        if value is None and place.made is not None:
-            value = Variable(inputs, place.parent).first.value
-        elif value is None and place.path == job_path("failures.per_gpu_day"):  # shares alone
-            value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
+        if value is None and place.path == job_path("failures.per_gpu_day"):
+            value = DEFAULT_FAILURES
         if isinstance(value, str):
             preset = _PRESETS.get(place.path.rpartition(".")[2], {}).get(value)
             value = None if preset is None else preset.value

@@ -19,11 +19,11 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip, suggest
-from planner.inputs import Change, Document, Inputs
+from planner.inputs import NOTHING_ASKED, Change, Document, Inputs
 from planner.loader import NoPathError, documents, list_position
 from planner.paths import CATALOG, PRICES, field_of
 from planner.removed import setting_successor
-from planner.schema import CANONICAL, Model, Unit
+from planner.schema import Model, Unit
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 
@@ -156,18 +156,11 @@ def short(value: Any, most: int = 80) -> str:
 
 
 class Place(NamedTuple):
-    """A place that can be varied, the type of its value, and the value.
-
-    A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
-    named) is filled by giving that part whole: ``parent`` is its path, ``made`` its model and the
-    key of the value.
-    """
+    """A place that can be varied, the type of its value, and the value."""
 
     path: str
     slot: Slot
     value: Any
-    parent: str = ""
-    made: tuple[type[BaseModel], str] | None = None
 
     def scaled(self, share: Decimal) -> str:
         """The text of a share of the number here.
@@ -179,14 +172,6 @@ class Place(NamedTuple):
         if number is None:
             raise InputError(Finding("vary", f"there is no number here to take x{share} of"))
         return self.slot.text_of(Decimal(f"{Decimal(repr(number)) * share:.15g}"))
-
-    def change(self, value: Any, text: str) -> Change:
-        """The change that puts a validated value here."""
-        if self.made is None:
-            return Change(self.path, value, text)
-        model, key = self.made
-        whole = model.model_validate({key: value}, context=CANONICAL)
-        return Change(self.parent, whole, f"{{{key}: {text}}}")
 
 
 def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
@@ -255,9 +240,10 @@ def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[P
             if step not in known:
                 fix = suggest(step, list(known))
                 raise NoPathError(f"'{place.path}' has no '{step[:60]}'", fix)
-            yield Place(path, slot, value.get(step))
+            missing = NOTHING_ASKED if place.path == "items" else None
+            yield Place(path, slot, value.get(step, missing))
     elif not several:
-        yield _in_missing(place, step)
+        raise _not_given(place, step)
 
 
 def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPathError:
@@ -272,22 +258,13 @@ def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPathError:
     return NoPathError(f"{where} has no '{step[:60]}'", fix)
 
 
-def _in_missing(place: Place, step: str) -> Place:
-    """A place inside a part that is not given, where that value alone gives the part."""
-    for model in place.slot.models:
-        name = field_of(model, step)
-        if name is None:
-            continue
-        needed = [key for key, field in model.model_fields.items() if field.is_required()]
-        if place.made is not None or needed not in ([], [name]):
-            is_now = "not given" if place.value is None else f"'{place.value}'"
-            fix = "give the whole part in the file, where it can be varied then"
-            raise NoPathError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
-        found = Place(f"{place.path}.{step}", _slot_of(model, name), None)
-        if place.path.startswith("items."):  # laid over the other counts of the item
-            return found
-        return found._replace(parent=place.path, made=(model, step))
-    raise NoPathError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+def _not_given(place: Place, step: str) -> NoPathError:
+    """The error of a step below a single value, or below a part that is not given."""
+    if not any(field_of(model, step) for model in place.slot.models):
+        return NoPathError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+    is_now = "not given" if place.value is None else f"'{place.value}'"
+    fix = "give the whole part in the file, where it can be varied then"
+    return NoPathError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
 
 
 def _value_of_figure(place: Place) -> Place:
@@ -359,7 +336,7 @@ class Variable:
         except InputError as error:
             raise error.placed(file=origin, line=None, path=self.path) from None
         new = zip(known, values, strict=True)
-        changes = tuple(place.change(value, each) for (place, each), value in new)
+        changes = tuple(Change(place.path, value, each) for (place, each), value in new)
         shown = text if self.several or share is None else changes[0].text
         return Reading(shown, changes, None if share is None else float(share), values[0])
 
@@ -503,7 +480,7 @@ def refuse_overlap(variables: Iterable[Variable]) -> None:
     Raises:
         InputError: two of them replace the same value, or one a part of another.
     """
-    paths = (place.parent or place.path for each in variables for place in each.places)
+    paths = (place.path for each in variables for place in each.places)
     for before, path in pairwise(sorted(f"{path}." for path in paths)):
         if path.startswith(before):
             message = f"'{before[:-1]}' is varied twice"
