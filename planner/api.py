@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Infeasibility, Plan
 
+NO_PLAN = "no plan meets every limit"
+WITHOUT_PLAN = {
+    "infeasible": NO_PLAN,
+    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
+    "no_solution": "the search ended without a plan, and without proof that there is none",
+}
+"""Reasons by status."""
 FOR_THE_SEARCH = 0.95
 """Largest share of a time limit for the search; bill, check and files come after it."""
 AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
@@ -115,18 +122,12 @@ def solve_with(
     answer = optimise(case, gap=options.gap, effort=options.for_search(search).effort)
     _refuse_free(inputs, case, answer.operation)
     proof = _proof(case, answer, options)
-    message, infeasibility = None, None
-    if answer.status == "infeasible" and not options.explain:
-        message = "no plan meets every limit"
-    elif answer.status == "infeasible":
+    message, infeasibility = WITHOUT_PLAN.get(answer.status), None
+    if answer.status == "infeasible" and options.explain:
         infeasibility = why_infeasible(inputs, options)
         message = infeasibility.summary
-    elif answer.status == "unbounded":
-        message = "nothing limits the purchase: give a power, space or cost budget"
-    elif answer.status == "no_solution":
-        message = "the search ended without a plan, and without proof that there is none"
-        if answer.late:
-            message = "the time limit was reached before any plan was found"
+    elif answer.status == "no_solution" and answer.late:
+        message = "the time limit was reached before any plan was found"
     plan = assemble(
         inputs,
         case,

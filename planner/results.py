@@ -91,11 +91,10 @@ class View(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """A result of a portfolio as text, as data of its JSON, and its files by ending."""
+    """A result of a portfolio as blocks, as data of its JSON, and its files by ending."""
 
-    screen: str
+    blocks: Sequence[Block]
     data: Any
-    status: str = "optimal"
     files: Mapping[str, bytes] = {}
 
 
@@ -238,7 +237,7 @@ def text(
         parts = plan_view.PARTS if full else parts
         return plan_view.render(result, parts, styled=styled).rstrip("\n")
     if isinstance(result, Printed):
-        return result.screen.rstrip("\n")
+        return show(result.blocks, full=True, styled=styled).rstrip("\n")
     by_full = {"full": full} if view_of(result).by_full else {}
     return show(blocks_of(result, **by_full), full=full, styled=styled).rstrip("\n")
 

@@ -226,7 +226,7 @@ def test_every_source_of_a_catalog_has_a_date() -> None:
                 assert source.date[:4] in source.title, f"{path.name}: {name}"
 
 
-def test_what_cannot_be_planned_says_why() -> None:
+def test_an_incomplete_item_states_the_missing_figure() -> None:
     """Each lacks a figure that plans ask for, and its notes say that it cannot be planned."""
     for name, words in unknown().items():
         item = catalogs().items[name]

@@ -13,7 +13,7 @@ from pathlib import Path
 import highspy
 import pytest
 
-from planner import __version__, cli, optimizer, process, removed, shipped
+from planner import cli, optimizer, process, removed, shipped
 from planner.optimizer.search import Point, Search
 from planner.report import exports
 from planner.schema.plan import Plan
@@ -62,15 +62,6 @@ def test_what_is_removed_names_its_successor(run: Runner, arguments: list[str], 
     ran = run(*arguments)
     assert ran.code == 2
     assert f"it is now {words} [usage]" in ran.err
-
-
-def test_both_entry_points(tmp_path: Path) -> None:
-    for name in ("planner", "goldilocks-planner"):
-        script = Path(sys.executable).parent / name
-        done = subprocess.run(
-            [str(script), "--version"], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-        assert (done.returncode, done.stdout) == (0, f"planner {__version__}\n")
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -141,25 +132,6 @@ def test_save_model_writes_a_readable_model(run: Runner, tmp_path: Path) -> None
     assert proven is not None
     # The program as its first stage ended: useful work below its tangents.
     assert highs.getInfo().objective_function_value == pytest.approx(proven.bound, rel=2e-6)
-
-
-def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_path: Path) -> None:
-    """That shipped problems are repaired by what is proposed, tests/test_problems.py tries."""
-    for name in ("own.yaml", "book.yaml"):
-        (tmp_path / name).write_bytes((Path(small).parent / name).read_bytes())
-    tight = Path(small).read_text().replace("capex: 60 M", "capex: 12 M")
-    (tmp_path / "tight.yaml").write_text(tight + "targets: {min_useful_gpus: 480}\n")
-    before = set(tmp_path.iterdir())
-    as_json = run("solve", "tight.yaml", "--json")
-    plan = Plan.model_validate_json(as_json.out)
-    assert (as_json.code, plan.status, plan.lines) == (3, "infeasible", ())
-    assert plan.message is not None
-    assert "capital budget 12 MUSD (tight.yaml:" in plan.message
-    assert set(tmp_path.iterdir()) == before
-    assert plan.infeasibility is not None
-    (change,) = [step for step in plan.infeasibility.changes if step.path == "budget.capex"]
-    enough = run("solve", "tight.yaml", "--json", "-q", "--set", *change.settings)
-    assert enough.code == 0
 
 
 def test_time_limit_with_a_plan_is_exit_code_5(

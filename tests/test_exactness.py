@@ -33,24 +33,25 @@ from tests.world.random_jobs import (
 from tests.world.requests import Request, gpu_system
 from tests.world.solved import solve
 
-CHUNKS = 8
+CHUNKS = 16
 FAMILIES: dict[str, tuple[Callable[[int], Case | None], int, int]] = {
-    "plain": (random_case, 0, 32),
-    "wide": (lambda seed: random_case(seed, wide=True), 2_000, 16),
-    "repair": (repaired_case, 0, 16),
-    "ways": (with_levers, 7_000, 12),
-    "levels": (with_levels, 5_030, 6),
-    "experts": (with_experts, 0, 12),
-    "reading": (reading, 43_000_000, 16),
-    "ratio": (lambda seed: ratio_case(seed, NAMES[seed % 2]), 70_010, 16),
-    "ratio, ways": (lambda seed: ratio_case(seed, NAMES[seed % 2], with_levers(seed)), 82_000, 8),
-    "limited": (lambda seed: limited(seed, with_levers(seed)), 71_000, 8),
-    "together": (together, 9_100_000, 8),
-    "reading together": (reading_together, 43_000_000, 8),
+    "plain": (random_case, 0, 16),
+    "wide": (lambda seed: random_case(seed, wide=True), 2_000, 8),
+    "repair": (repaired_case, 0, 8),
+    "ways": (with_levers, 7_000, 6),
+    "levels": (with_levels, 5_030, 3),
+    "experts": (with_experts, 0, 6),
+    "reading": (reading, 43_000_000, 8),
+    "ratio": (lambda seed: ratio_case(seed, NAMES[seed % 2]), 70_010, 8),
+    "ratio, ways": (lambda seed: ratio_case(seed, NAMES[seed % 2], with_levers(seed)), 82_000, 4),
+    "limited": (lambda seed: limited(seed, with_levers(seed)), 71_000, 4),
+    "together": (together, 9_100_000, 4),
+    "reading together": (reading_together, 43_000_000, 4),
 }
 """Random problems: what makes one of a seed, the first seed, and how many are tried at a time."""
 ENUMERATED_LONG = {
-    ("plain", 126), ("plain", 248), ("reading", 43_000_073), ("reading together", 43_000_034),
+    ("plain", 126), ("plain", 248), ("wide", 2_003), ("reading", 43_000_073),
+    ("together", 9_100_032), ("reading together", 43_000_034),
 }  # fmt: skip
 """Cases whose enumeration takes long."""
 VALUE_TOLERANCE = 1e-5
@@ -145,7 +146,7 @@ def faults(case: Case) -> list[str]:
         return [f"{type(error).__name__}: {error}; enumerated {truth}"]
 
 
-@pytest.mark.exhaustive(keep=2 * len(FAMILIES), most=4 * len(FAMILIES))
+@pytest.mark.exhaustive(keep=2 * len(FAMILIES), most=8 * len(FAMILIES))
 @pytest.mark.parametrize(("family", "chunk"), [*product(FAMILIES, range(CHUNKS))])
 def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
     make, first, count = FAMILIES[family]
@@ -157,7 +158,7 @@ def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [9_922_142, 9_924_792, 9_930_091])
-def test_what_must_be_bought_is_bought_in_its_least_order(seed: int) -> None:
+def test_demanded_items_are_bought_in_their_least_order(seed: int) -> None:
     """Purchases with fewer of a type that must stand idle, or of no known draw, were taken."""
     assert not faults(random_case(seed))
 
@@ -203,10 +204,10 @@ def light(case: Case, most_kg: float) -> Case:
     return replace(case, problem=case.problem.model_copy(update={"site": site}))
 
 
-def test_what_stands_on_the_floor_is_limited() -> None:
+def test_floor_weight_is_limited_and_reported() -> None:
     """The best plan under a weight that the best without it passes, and what it says of it."""
     tried, met = 0, 0
-    for seed in range(3000, 3010):
+    for seed in range(3000, 3006):
         case, kg = weighed(seed)
         if kg is None:
             continue

@@ -17,9 +17,7 @@ from planner.loader import load
 from planner.optimizer.search import Effort
 from planner.schema.analysis import Explanation, Marginal
 from planner.schema.plan import Infeasibility, Plan, Step
-from planner.terminal import STANDARD
 from tests.infeasible.plant import Planted, check_one, check_together, written
-from tests.report.hostile import TEXTS, lay_out
 from tests.world.commands import once, ran
 from tests.world.solved import solve
 
@@ -28,10 +26,6 @@ PROBLEMS = {
     for name in ("megatron_1t", "gpt3_octet", "enterprise_1MW")
 }
 NAMES = ("small", "megatron_1t", "gpt3_octet")
-HOSTILE = (
-    "equals", "command", "link", "tab", "newline", "control", "noncharacter", "lines", "marks",
-    "override", "sheet_name", "escape", "long",
-)  # fmt: skip
 CLOSE = 2e-5
 
 
@@ -81,7 +75,7 @@ def test_marginals_are_the_movable_levers_of_the_problem(problem: str) -> None:
         ("enterprise_1MW", "targets.max_days_to_train"),
     ],
 )
-def test_the_settings_give_what_is_said_of_them(name: str, path: str, small: str) -> None:
+def test_settings_of_a_marginal_give_its_value(name: str, path: str, small: str) -> None:
     problem = PROBLEMS.get(name, small)
     found = explained(problem)
     row = row_of(found, path)
@@ -123,36 +117,6 @@ def test_the_workbook_has_every_limit_and_item(name: str, small: str, tmp_path: 
         assert {row.label, row.text} <= texts
     assert found.why_not is not None
     assert {item.model for item in found.why_not.items} <= texts
-
-
-# Names from elsewhere.
-
-
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
-    path = lay_out(tmp_path, TEXTS[name])
-    done = ran("explain", str(path), "-o", str(tmp_path / "out"), "-q")
-    assert (done.code, done.err) == (0, "")
-    assert all(line.isprintable() for line in done.out.split("\n"))
-    assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
-    book = book_of(tmp_path / "out" / "problem.explanation.xlsx")
-    assert no_formula(book)
-
-
-# Settings and scenarios.
-
-
-def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
-    whole = explained(small)
-    half = explained(small, "--scenario", "half_power", "--set", "site.pue=1.3")
-    assert half.plan.provenance.scenario == "half_power"
-    assert half.plan.provenance.overrides == ("site.pue=1.3",)
-    here, there = (row_of(found, "site.facility_power") for found in (whole, half))
-    assert (here.value, there.value) == (2000.0, 1000.0)
-    assert here.source != there.source
-    screen = once("explain", small, "--scenario", "half_power").out
-    assert screen.startswith("Why this plan: Small hall, scenario half_power\n")
 
 
 # `planner explain` of problems without a plan: screen, JSON, workbook, what may be changed.
@@ -294,14 +258,14 @@ PLANTED = [planted for planted in written() if planted.seed % 9 == 0][:6]
 
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_whenever_time_runs_out_what_is_said_is_true(
+def test_claims_hold_whenever_time_runs_out(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inputs = planted.inputs
     whole = solve_with(inputs, Options()).infeasibility
     assert whole is not None
     oracle = Oracle(inputs, Effort())  # it knows what it was asked before
-    for questions in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
+    for questions in (0, 1, 3, 8, 21, 55):
         with monkeypatch.context() as patch:
             stop_after(patch, questions)
             found = solve_with(inputs, Options()).infeasibility

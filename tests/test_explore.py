@@ -20,7 +20,9 @@ from planner.errors import InputError
 from planner.explore import explorer as explore
 from planner.explore.problems import SingleExplorer
 from planner.loader import load
+from tests.report import studies
 from tests.world.commands import ran
+from tests.world.known_plans import CASES, plan
 from tests.world.solved import solve
 
 PROBLEM = Path(__file__).parents[1] / "problems" / "10MW.yaml"
@@ -311,18 +313,22 @@ def test_a_phone_shows_the_page_without_sideways_scrolling(browser, url):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@pytest.mark.exhaustive(keep=1)
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_barrier(browser, url, scheme):
+@pytest.mark.parametrize("page", ["explorer", "report"])
+def test_axe_finds_no_barrier(browser, url, scheme, page, tmp_path):
     """Names, contrast, headings and focus by day and by night; the page's policy is set aside."""
     pytest.importorskip("axe_core_python")
+    report = studies.report("x", plan(CASES["complete"]), studies.all_kinds())
+    (tmp_path / "report.html").write_text(report, "utf-8")
     axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
     colours = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", colours)
     try:
-        browser.get(url)
-        settled(browser)
+        browser.get(url if page == "explorer" else (tmp_path / "report.html").as_uri())
+        if page == "explorer":
+            settled(browser)
         browser.execute_script(axe)
         found = browser.execute_async_script("axe.run().then(arguments[0])")
         assert "color-contrast" in {each["id"] for each in found["passes"]}

@@ -35,7 +35,7 @@ def test_plain_files_are_replaced_and_others_stay_where_one_cannot_be(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "folder", "there"]
 
 
-def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
     target, missing = tmp_path / "else" / "target", tmp_path / "else" / "missing"
     target.parent.mkdir()
     target.write_bytes(b"old")

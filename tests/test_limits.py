@@ -6,11 +6,10 @@ import io
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from planner import units
 from planner.case.figures import SUMS
 from planner.case.items import BillItem
 from planner.case.model import Rates
@@ -28,6 +27,8 @@ from planner.inputs import Inputs
 from planner.levers import levers
 from planner.limits import BY_NAME, LIMITS
 from planner.paths import value_at
+from planner.schema import Unit
+from planner.schema.catalog import Item
 from planner.schema.operation import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan
 from planner.schema.plan import Plan, Site, Totals
 from planner.units import Dimension
@@ -136,7 +137,7 @@ HUNGRY = BillItem(
 
 
 @pytest.mark.parametrize("figure", SUMS)
-def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
+def test_a_sum_needs_the_inputs_of_its_parts(figure: str) -> None:
     """What the table of figures says it needs is what its value hangs on."""
     left = {name: 0.0 if row.follows_draw else 1.0 for name, row in STATED.items()}
     fed = replace(HUNGRY, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0, stated=left)
@@ -176,7 +177,7 @@ def test_a_target_that_more_gpus_would_miss_binds(maximize: str, gpus: int | Non
     assert binding(request) == {"min_goodput"}
 
 
-def test_what_storage_must_reach_for_more_gpus_binds() -> None:
+def test_storage_demand_of_more_gpus_binds() -> None:
     request = hall()
     request.job["ingest_per_gpu"] = "0.01 GB/s"
     assert binding(request) == {"ingest"}
@@ -198,13 +199,19 @@ NOT_FIGURES = {
     "tensor_gpus",
 }  # fmt: skip
 """Fields of a plan's totals, jobs and site that are names, choices, limits or groups of figures."""
-UNITS = {
-    each.unit for each in vars(units).values() if isinstance(each, Dimension)
-} | {
-    "share", "USD/year", "1/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
-    "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints",
-    "appliances", "years", "units", "",
+OTHER_UNITS = {
+    "GPUs": "gpus gpus_used useful_gpus replica_gpus repair.unit_gpus",
+    "systems": "gpu_systems systems_used reading_systems writing_systems",
+    "units": "repair.load repair.spares storage_units",
+    "": "shrunk.least_replicas pue pue_liquid",
+    "USD": "usd_per_useful_gpu_hour usd_per_million_tokens", "TFLOP/s": "tflops_per_gpu",
+    "days": "days_to_train", "replicas": "replicas", "tokens": "tokens", "1/day":
+    "failures_per_gpu_day", "parameters": "active_parameters", "B": "bytes_per_parameter",
+    "times": "fan_out", "checkpoints": "checkpoints_held", "appliances": "tolerate_down",
+    "RU": "rack_units", "racks": "racks", "years": "years", "USD/kWh": "electricity_usd_per_kwh",
+    "USD/kW/month": "colocation_usd_per_kw_month",
 }  # fmt: skip
+"""Units of figures whose names end in none; all others without one are shares."""
 OF_STUDIES = {
     "gpu_systems", "storage_units", "budget.stall", "budget.slowdown",
     "budget.shrunk",
@@ -232,12 +239,32 @@ def test_each_field_is_a_figure_or_known_to_be_none_and_the_reverse() -> None:
     assert set(FIGURES) | NOT_FIGURES == set(fields()) | OF_STUDIES
 
 
-def test_a_unit_is_the_one_the_name_ends_in() -> None:
+def test_each_figure_has_the_unit_of_its_name() -> None:
+    own = {name: unit for unit, names in OTHER_UNITS.items() for name in names.split()}
     for name, figure in FIGURES.items():
-        assert figure.unit in UNITS, name
-        longest = max((end for end in ENDINGS if name.endswith(end)), key=len, default=None)
-        assert longest is None or figure.unit == ENDINGS[longest], name
+        ends = max((end for end in ENDINGS if name.endswith(end)), key=len, default="")
+        assert figure.unit == ENDINGS.get(ends, own.get(name, "share")), name
         assert figure.money == ("usd" in name or name == "discount_rate"), name
+
+
+def dimension_of(kind: Any) -> Dimension | None:
+    """Return the dimension in which a field of the schema is read."""
+    inner = getattr(kind, "__pydantic_generic_metadata__", {}).get("args", ())
+    for part in (*get_args(kind), *inner):
+        found = part.dimension if isinstance(part, Unit) else dimension_of(part)
+        if found is not None:
+            return found
+    return None
+
+
+def test_a_figure_of_the_catalog_has_the_unit_in_which_it_is_read() -> None:
+    """An item's power would be shown as so many days, and its bandwidth without a unit."""
+    for path, unit in ITEM_UNITS.items():
+        group, _, name = path.rpartition(".")
+        kind: Any = Item.model_fields[group].annotation if group else Item
+        model = next(each for each in (kind, *get_args(kind)) if hasattr(each, "model_fields"))
+        dimension = dimension_of(model.model_fields[name].annotation)
+        assert dimension is None or dimension.unit in (unit, "1"), path
 
 
 def test_a_label_means_one_figure_in_one_unit() -> None:

@@ -148,7 +148,7 @@ def test_order_in_the_catalogs_is_nothing() -> None:
     assert content(solve(shuffled)) == content(everything().plan)
 
 
-def test_what_no_problem_names_changes_nothing() -> None:
+def test_items_that_no_problem_names_change_nothing() -> None:
     """Better and cheaper companions are on offer."""
     named = {
         "a_better": switch("infiniband", ("800 Gbit/s", 512, None)),

@@ -263,6 +263,8 @@ def built(table: Table, systems: int) -> tuple[int, int, int]:
         for row in table.rows
     ],
 )
-def test_every_row_that_is_claimed(table: Table, row: tuple[int, int, int, int]) -> None:
+def test_each_row_of_a_published_table_is_built(
+    table: Table, row: tuple[int, int, int, int]
+) -> None:
     systems, *switches = row
     assert built(table, systems) == tuple(switches), table.source

@@ -113,7 +113,7 @@ def test_goodput_falls_by_the_share_and_the_purchase_stays(problem: str) -> None
     assert "other" not in before.losses
 
 
-def test_it_is_on_unless_asked_off_and_within_the_published_range() -> None:
+def test_default_lost_time_is_on_and_as_published() -> None:
     asked = inputs_of().problem.job
     assert asked.lost_share == 0.0  # "none" in this problem
 

@@ -44,7 +44,7 @@ def poisson(count: int, mean: float) -> float:
     return math.exp(-mean) * mean**count / math.factorial(count)
 
 
-def test_figures_by_hand() -> None:
+def test_spares_and_waiting_are_those_by_hand() -> None:
     """Systems of 8 that fail 0.08 times a day, a day of repair: every split of 19 systems tried."""
     plan = planned(asked({"share": 1.0, "time": "24 h"}, maximize="useful_gpus"))
     assert plan.status == "optimal"

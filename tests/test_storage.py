@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from functools import cache
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,6 +169,21 @@ def test_the_level_leaves_storage_little_to_do() -> None:
     assert near.interval_s < alone.interval_s
 
 
+@pytest.mark.parametrize(
+    ("capacity", "status"), [("0.1 TB", "optimal"), ("0.099 TB", "infeasible")]
+)
+def test_local_checkpoints_need_room_on_the_drives(capacity: str, status: str) -> None:
+    """Each of two systems holds two parts of 50 GB of a checkpoint of 100 GB."""
+    request = Request(maximize="useful_gpus")
+    request.items[0]["local"] = {"write": figure("2 GB/s"), "capacity": figure(capacity)}
+    request.job |= {"gpus": {"min": 16, "max": 16}}
+    request.job["failures"] |= {"shares": {"software": 0.9, "rack": 0.1}}
+    recovers = {"software": "yes", "rack": "no"}
+    local = {"use": "yes", "copies": 1, "keep": 2, "restart": "60 s", "recovers": recovers}
+    request.checkpoint["local"] = local
+    assert planned(request).status == status
+
+
 JOB = "jobs.frontier-1t"
 LOCAL = f"{JOB}.checkpoint.local"
 
@@ -186,7 +201,9 @@ LOCAL = f"{JOB}.checkpoint.local"
         ({f"{LOCAL}.copies": "0"}, "copies"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(settings: Mapping[str, str], said: str) -> None:
+def test_a_local_level_that_contradicts_itself_is_refused(
+    settings: Mapping[str, str], said: str
+) -> None:
     file = shipped.problem_files()[PROBLEM]
     with pytest.raises(InputError) as caught:
         load(file, settings=tuple(f"{path}={value}" for path, value in settings.items()))
@@ -255,14 +272,6 @@ def kept(
     """Return the useful GPUs of so many."""
     times = Times(every_s, stall_s, drain_s, back_s, 0.0, 86_400 / (rate * gpus))
     return float(gpus * goodput(times))
-
-
-class Draw(Protocol):
-    """A random hall, its plan, and the most useful GPUs of any purchase."""
-
-    inputs: Inputs
-
-    def best(self) -> float: ...
 
 
 class BulkDraw:
@@ -375,6 +384,7 @@ class BurstDraw:
         return kept(every[0], stall_s, lag_s, back_s, gpus, 0.02)
 
 
+Draw = BulkDraw | BurstDraw
 KINDS: dict[str, tuple[Callable[[int], Draw], int]] = {
     "bulk": (BulkDraw, 24), "bursts": (BurstDraw, 30),
 }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planner import figures
 from planner.analysis.verification import assembly_faults
 from planner.case import Case
 from planner.errors import VerificationError
@@ -159,6 +160,8 @@ def test_a_missing_limit_is_named(name: str) -> None:
         assert f"limits.{report.name}: missing" in text
 
 
+OPTION: DataPath = ("storage_options", "options", 0)
+PROGRAM: DataPath = ("objective", "program")
 # plan | where | value instead | what is named
 WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("limited", ("lines", 0, "sku"), "gpu_z", "parts are missing or wrong"),
@@ -170,6 +173,7 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("limited", (*JOB, "goodput"), math.nan, "jobs.goodput: plan says nan"),
     ("limited", ("objective", "bound"), 0.5, "objective: 0.5 is worse than"),
     ("limited", ("objective", "gap"), 1e-3, "objective.gap: plan says 0.001"),
+    ("limited", ("objective", "log_value"), 5.0, "objective.log_value: plan says 5"),
     ("limited", ("objective", "best"), None, "objective.best: missing"),
     ("limited", ("status",), "infeasible", "a plan that is infeasible has none"),
     ("limited", ("message",), "no plan", "message: a plan has none"),
@@ -179,6 +183,12 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: not as the"),
     ("limited", ("objective", "gap_asked"), 0.01, "objective.gap_asked: plan says 0.01"),
     ("everything", ("searched",), ("gpu_a", "box"), "searched: gpu_b was not"),
+    ("limited", (*OPTION, "items", 0, "purchased"), 9, "storage_options.options[0].box"),
+    ("limited", (*OPTION, "items", 0, "unit_list_usd"), 9.0, "options[0].box.unit_list_usd: plan"),
+    ("everything", ("totals", "capex_by_section_usd", "Storage"), 9.0, "section_usd.Storage"),
+    ("everything", (*PROGRAM, "capex_usd"), 9e9, "objective.program.capex_usd: plan says 9"),
+    ("everything", (*PROGRAM, "capex_bound_usd"), 9e9, "program.capex_bound_usd: plan says 9"),
+    ("everything", ("objective", "best_capex_usd"), 9.0, "objective.best_capex_usd: of the"),
 ]
 
 
@@ -224,9 +234,10 @@ def test_a_leaf_too_small_for_one_system_is_refused() -> None:
         compute_leaves(asked, Devices("", 1, 512, 400.0), 8, 4)
 
 
-def test_an_interval_that_is_not_the_best_is_named() -> None:
+@pytest.mark.parametrize("factor", [1.2, 1.003])  # as Young's is of the best one
+def test_an_interval_that_is_not_the_best_is_named(factor: float) -> None:
     inputs, plan = KNOWN["limited"]()
-    every = {"policy": "fixed", "every": f"{1.2 * plan.jobs[0].interval_s} s"}
+    every = {"policy": "fixed", "every": f"{factor * plan.jobs[0].interval_s} s"}
     asked = FixedInterval.model_validate(every)
     path: DataPath = ("problem", *JOB, "checkpoint", "interval")
     fixed = replace(inputs, problem=put(inputs.problem, path[1:], asked))
@@ -315,6 +326,9 @@ def test_a_unit_that_was_misread_is_named(
     more = put(inputs.problem, (*JOB, "parameters"), 1.1 * (inputs.problem.job.parameters or 0.0))
     (fault,) = unit_faults(replace(inputs, problem=more), plan)
     assert "jobs.parameters read back from" in fault  # billions were read in no unit
+    half = put(inputs.prices, ("wekapod_nitro_155", "list_usd"), 1e5)
+    (fault,) = unit_faults(replace(inputs, prices=half), plan)
+    assert fault.startswith("prices.wekapod_nitro_155 of its parts.list_usd: plan says 100000")
 
 
 def test_tokens_of_a_year_counted_as_those_of_the_term_are_named(
@@ -358,3 +372,6 @@ def test_sums_of_the_schema_are_computed_anew(name: str, monkeypatch: pytest.Mon
         monkeypatch.setattr(owner, field, fault)
         assert not recheck(inputs, plan).all, field
         monkeypatch.undo()
+    wrong = figures.OBJECTIVES["heat"]
+    monkeypatch.setitem(figures.OBJECTIVES, inputs.problem.objective.name, wrong)
+    assert not recheck(inputs, plan).all

@@ -123,7 +123,7 @@ def test_the_gpus_of_a_replica(degrees: dict[str, int], gpus: int) -> None:
     assert gpus == degrees["pipeline"] * whole[0]
 
 
-def test_what_a_gpu_holds_of_deepseek_v3() -> None:
+def test_parameters_per_gpu_of_deepseek_v3() -> None:
     """671 B parameters over 16 stages: 10.2 B of routed experts over 64 GPUs, 1.1 B on each."""
     option = Parallelism(tensor=1, pipeline=16, experts=64, expert_parameters=ROUTED)
     held = option.parameters_per_gpu(671e9)
@@ -146,7 +146,7 @@ def planned(asked: Request) -> Plan:
     return solve(inputs_of(asked.case()), explain=False)
 
 
-def test_memory_counts_what_experts_hold() -> None:
+def test_memory_counts_the_parameters_of_experts() -> None:
     """(10/2 + 90/4)/2 B = 13.75 B of 4 bytes: 55 GB of the 72 that may be used; 6 bytes do not fit.
 
     Without experts a GPU would hold 25 B.

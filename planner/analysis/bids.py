@@ -24,8 +24,8 @@ from planner.analysis.offers import (
     lot_counts,
     make_offer,
 )
-from planner.analysis.variants import NO_PLAN, solve_confirmed, study_head
-from planner.api import Options, why_infeasible
+from planner.analysis.variants import solve_confirmed, study_head
+from planner.api import NO_PLAN, Options, why_infeasible
 from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.currency import discounted_years
 from planner.figures import OBJECTIVES
@@ -43,10 +43,7 @@ from planner.terminal import Progress, ignore
 def evaluate(
     inputs: Inputs, options: Options, quotes: Sequence[Quote], *, progress: Progress = ignore
 ) -> Bids:
-    """Plan quotes, rank them, and find the best mix.
-
-    ``progress`` takes the bids that are planned, and the number of all.
-    """
+    """Plan quotes, rank them, and find the best mix."""
     offers = [make_offer(*pair, inputs) for pair in zip(LETTERS, quotes, strict=False)]
     plans: dict[str, Planned] = {}
     for done, offer in enumerate(offers, 1):

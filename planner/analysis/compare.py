@@ -444,9 +444,6 @@ def alternatives(
 
     Args:
         within: how far behind the bound a plan may be, as a share of the objective.
-
-    Raises:
-        VerificationError: a plan does not agree with its re-computation.
     """
     options, case = options.started(), resolve(inputs)
     best = solve_with(inputs, options, search=FOR_THE_PLAN)

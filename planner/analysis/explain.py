@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 
 from planner.analysis.variants import (
     FOR_THE_PLAN,
-    NO_PLAN,
     Best,
     Variants,
     fix_open_levers,
@@ -20,7 +19,7 @@ from planner.analysis.variants import (
     objective_value,
     read_operation,
 )
-from planner.api import FOR_THE_SEARCH, Options, solve_with
+from planner.api import FOR_THE_SEARCH, NO_PLAN, Options, solve_with
 from planner.case import Case, resolve, unwanted_reason
 from planner.case.figures import discount, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
@@ -84,15 +83,11 @@ def explain(
     plan: Plan | None = None,
     progress: Progress = ignore,
 ) -> Explanation:
-    """Explain the best plan of a problem.
+    """The record of `planner.explain`.
 
     Args:
         asked: items whose absence is explained exactly, with their break-even price.
         plan: the best plan, where it is known.
-
-    Raises:
-        InputError: an asked name is no item.
-        VerificationError: the plan does not agree with its re-computation.
     """
     asked, options = items_named(inputs, asked), options.started()
     plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)

@@ -65,16 +65,10 @@ def run(
     nameplate: str | None,
     progress: Progress,
 ) -> tuple[Characterization, CheckpointColumns]:
-    """The checkpoints and jobs in traces, with a fleet's study or a problem's calibration.
+    """The record of `planner.characterize`, and the checkpoints as columns.
 
     Args:
-        traces, options: the files, how to read them.
-        jobs: table of jobs, for the study of a fleet.
         inputs: problem to calibrate; with ``jobs`` its catalogs have the storage.
-        job, gpus, nameplate: of the calibration, as in ``planner.characterize``.
-
-    Raises:
-        InputError: a file or an option is wrong.
     """
     for path in traces:
         _refuse_yaml(path)

@@ -14,16 +14,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from planner.analysis.pool import collect_results
+from planner.analysis.pool import run_tasks
 from planner.analysis.variants import (
-    NO_PLAN,
     Scenario,
     certify_operation,
     confirm_plan,
     solve_scenarios,
     study_head,
 )
-from planner.api import Options
+from planner.api import WITHOUT_PLAN, Options
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
@@ -82,13 +81,8 @@ AXES: dict[Against, tuple[Axis, ...]] = {
     "cost": (Axis("cost", "capex_usd", -1, "capex_usd"),),
     "power": (Axis("least_meter", "facility_power_kw", -1, "facility_power_kw"),),
 }
-MESSAGES: dict[str, str] = {
-    "infeasible": NO_PLAN,
-    "unbounded": "nothing limits useful work: give a power, space or cost budget",
-    "no_solution": "the search ended before the best plan was found",
-}
 CUT = "an end of the curve is not proven: its search was cut; plans beyond it may exist"
-STOPPED = "points are missing: the time was over before their search ended"
+STOPPED = "points are missing: their search did not end"
 
 
 def study(
@@ -99,18 +93,10 @@ def study(
     points: int = POINTS,
     progress: Progress = ignore,
 ) -> Frontier:
-    """Most useful work of a problem against one limited figure; its own limits stay.
-
-    Every point is proven to the gap, and verified.
+    """The record of `planner.frontier`, each point proven to the gap and verified.
 
     Args:
-        options: how exactly to solve, how long at most for each plan, and in which processes.
         against: delivered write bandwidth, capex, or facility power.
-        points: at most; along storage 5 where fewer are given.
-
-    Raises:
-        InputError: the problem cannot be planned.
-        VerificationError: a plan does not agree with its re-computation.
     """
     exact = replace(options, dask=None, jobs=1, gap=min(options.gap, EXACT_GAP))
     base = solve_scenarios(inputs, [Scenario(0, ())], exact)[0]
@@ -123,8 +109,8 @@ def study(
     answer = optimise(case, gap=min(END_GAP, options.gap), effort=options.effort)
     top = _stop(case, axes[0], answer)
     if isinstance(top, str) or answer.status == "unbounded":
-        status = answer.status if answer.status in MESSAGES else "no_solution"
-        curve: dict[str, Any] = {"status": status, "message": MESSAGES[status], "points": ()}
+        status = answer.status if answer.status in WITHOUT_PLAN else "no_solution"
+        curve: dict[str, Any] = {"status": status, "message": WITHOUT_PLAN[status], "points": ()}
     else:
         curve = _curve(ours, case, options, axes, top, points, progress)
     return Frontier(**named, **curve, base=base.value, base_bound=base.bound)
@@ -141,9 +127,10 @@ def _curve(
 ) -> dict[str, Any]:
     """Status, points, knee and best of a frontier."""
     places, proven = _places(case, options, axes, top, most)
-    tasks: dict[Hashable, tuple[Axis, float]] = dict(enumerate(places))
-    solved = partial(_solved, case, options)
-    found = collect_results(solved, tasks, progress, jobs=options.jobs, dask=options.dask)
+    found, do = dict[Hashable, Any](), partial(_solved, case, options)
+    for at, stop in run_tasks(do, enumerate(places), jobs=options.jobs, dask=options.dask):
+        found[at] = stop
+        progress(len(found), len(places))
     stops = list[Stop]()
     for axis in axes:
         side = [found[at] for at, (own, _) in enumerate(places) if own is axis]
@@ -154,7 +141,7 @@ def _curve(
     points = tuple(_point(inputs, case, options.gap, top, stop) for stop in stops)
     best = max(range(len(points)), key=lambda place: points[place].y)
     xs, ys = [p.x for p in points[: best + 1]], [p.y for p in points[: best + 1]]
-    stopped = any(isinstance(each, str) and each != "infeasible" for each in found.values())
+    stopped = any(not isinstance(s, Stop) and s != "infeasible" for s in found.values())
     close = all(point.gap <= options.gap + GAP_NOISE for point in points)
     return {
         "status": "optimal" if proven and close and not stopped else "feasible",

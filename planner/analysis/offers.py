@@ -11,6 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")
 """Categories with counts to decide; all other products follow from them."""
 IMPORT = "planner quote import {}"
-_RECORD, _MOST_BYTES = "give the FILE.quote.json that planner quote import writes", 200_000_000
+_RECORD = "give the FILE.quote.json that planner quote import writes"
+_MOST_BYTES, _MOST, _LONGEST = 200_000_000, 1e15, 10_000
+"""Limits of a record: bytes, figures, texts."""
 _CHARGES: Mapping[str, ChargeKind] = {
     "service": "service",
     "support": "support",
@@ -86,11 +89,12 @@ def read_bids(
 def _read_bid(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
     """A vendor's file, or the record of one that was read with statements on it."""
     if path.suffix == ".json":
-        data = contents(path, most_bytes=_MOST_BYTES, what="quote")
-        try:
-            return Quote.model_validate(json_of(data, str(path), _RECORD))
-        except ValidationError:
-            raise InputError(Finding("quote", "no quote as read", str(path), fix=_RECORD)) from None
+        data = json_of(contents(path, most_bytes=_MOST_BYTES, what="quote"), str(path), _RECORD)
+        with suppress(ValidationError):
+            quote = Quote.model_validate(data)
+            if _is_possible(quote, data):
+                return quote
+        raise InputError(Finding("quote", "no quote as read", str(path), fix=_RECORD))
     try:
         return read_quote(path, options, items)
     except InputError as error:
@@ -99,6 +103,29 @@ def _read_bid(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Q
             raise
         fix = f"{IMPORT.format(path)} {stated[0]}, then give {path.stem}.quote.json here"
         raise error.placed(fix=fix) from None
+
+
+def _is_possible(quote: Quote, data: Any) -> bool:
+    """True of a record, and of its data, that reading a file can have made."""
+
+    def parts(value: Any) -> Iterator[Any]:
+        if not isinstance(value, dict | list):
+            yield value
+            return
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from parts(each)
+
+    days = {quote.date, quote.valid_until or quote.date}
+    return (
+        all(
+            len(each) <= _LONGEST if isinstance(each, str) else abs(each or 0.0) < _MOST
+            for each in parts(data)
+        )
+        and all((day := date_of(text)) is not None and day.isoformat() == text for text in days)
+        and all(price.quantity > 0.0 and price.net_usd >= 0.0 for price in quote.prices)
+        and quote.usd_per_unit > 0.0
+        and quote.schema_version == Quote.model_fields["schema_version"].default
+    )
 
 
 def read_options(

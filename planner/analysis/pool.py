@@ -13,7 +13,7 @@ import pickle
 import signal
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -24,8 +24,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from planner.errors import Finding, InputError, PlannerError
-from planner.terminal import Progress, ignore
+from planner.errors import Finding, InputError
 
 Do = Callable[[Any], Any]
 Task = tuple[Hashable, Any]
@@ -85,23 +84,6 @@ def run_tasks(
         yield from ((key, do(argument)) for key, argument in first)
     else:
         yield from _in_processes(do, chain(first, waiting), count)
-
-
-def collect_results(
-    do: Do, tasks: Mapping[Hashable, Any], progress: Progress = ignore, **how: Any
-) -> dict[Hashable, Any]:
-    """Result of each task by its key; see ``results`` for ``how``.
-
-    Raises:
-        PlannerError: raised by a task, or processes died of one.
-    """
-    found: dict[Hashable, Any] = {}
-    for key, result in run_tasks(do, tasks.items(), **how):
-        if isinstance(result, Lost):
-            raise PlannerError(result.reason)
-        found[key] = result
-        progress(len(found), len(tasks))
-    return {key: found[key] for key in tasks}
 
 
 # Processes of this machine

@@ -17,7 +17,6 @@ from typing import Any
 from planner import removed
 from planner.analysis.tornado import Field, limit_labels, path_label
 from planner.analysis.variants import (
-    NO_PLAN,
     Answer,
     Prepared,
     Scenario,
@@ -25,7 +24,7 @@ from planner.analysis.variants import (
     solve_many,
     study_head,
 )
-from planner.api import Options, solve_with
+from planner.api import NO_PLAN, Options, solve_with
 from planner.errors import Finding, InputError, StoppedError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
@@ -62,7 +61,6 @@ def read_scenarios(
     Args:
         vary: each as ``PATH=VALUES``; the last one goes fastest.
         named: scenarios of the problem file, an empty sequence for all; None for none.
-        problem: the problem file.
 
     Raises:
         InputError: an argument cannot be read, or a named scenario is wrong.
@@ -274,15 +272,7 @@ def _cells(plan: Plan, run: Run) -> Row:
 def study(
     inputs: Inputs, scenarios: Scenarios, options: Options, progress: Progress = ignore
 ) -> SweepTable:
-    """Best plans of scenarios as rows of a table, in their order.
-
-    Args:
-        inputs: the problem itself.
-        options: to ``EXACT_GAP`` rows are the plans of `solve`.
-
-    Raises:
-        StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
-    """
+    """The table of `planner.sweep`; to ``EXACT_GAP`` its rows are the plans of `solve`."""
     options, found = replace(options, ties=options.gap <= EXACT_GAP), dict[int, Row]()
     try:
         found.update(solve_many(scenarios.bases, scenarios, options, make_rows, progress))

@@ -10,8 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner import units
-from planner.analysis.variants import NO_PLAN, Answer, Scenario, solve_scenarios, study_head
-from planner.api import Options
+from planner.analysis.variants import (
+    Answer,
+    Scenario,
+    solve_scenarios,
+    study_head,
+)
+from planner.api import NO_PLAN, WITHOUT_PLAN, Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, write_value
@@ -27,11 +32,6 @@ from planner.terminal import Progress, ignore
 
 BY = 0.2
 FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
-MESSAGES: dict[Status, str] = {
-    "infeasible": NO_PLAN,
-    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
-    "no_solution": "the unchanged problem was not solved",
-}
 _NEAR = 1e-9
 
 
@@ -42,13 +42,7 @@ def study(
     *,
     progress: Progress = ignore,
 ) -> Tornado:
-    """Best objective with each input at low and high, all else unchanged.
-
-    Args:
-        ranges: each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; without any, every number of
-            ``defaults``.
-        options: how exactly to solve, and how long at most for each end; the base is proven to the
-            gap of `solve`.
+    """The record of `planner.tornado`; the base is proven to the gap of `solve`.
 
     Raises:
         InputError: a range cannot be read, or an input is varied twice.
@@ -87,7 +81,7 @@ def study(
         base_bound=base.bound,
         status=status,
         swings=tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0)))),
-        message=None if status in PLANNED else base.reason or MESSAGES[status],
+        message=None if status in PLANNED else base.reason or WITHOUT_PLAN[status],
     )
 
 

@@ -12,25 +12,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from planner.analysis.sweep import FIELD_OF, Row, make_rows
 from planner.analysis.tornado import Field, limit_labels, path_label, read_field
 from planner.analysis.variants import (
     Answer,
     Numbers,
+    Prepared,
     Scenario,
     objective_value,
     read_operation,
-    solve_scenarios,
+    solve_many,
     study_head,
 )
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
+from planner.case.model import ObjectiveName
 from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
 from planner.loader import NoPathError
 from planner.loader.axes import factor, number_of, refuse_overlap
 from planner.optimizer import Question
-from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.optimizer.search import Effort
 from planner.paths import job_path
@@ -47,7 +49,6 @@ from planner.schema.plan import Plan, Status
 from planner.sizing.availability import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.terminal import Progress, ignore
 
-Figures = dict[str, float]
 GAP = 1e-6
 MOST_CANDIDATES = 16
 BROKEN = 1.0
@@ -68,15 +69,13 @@ def study(
     seed: int = 1,
     progress: Progress = ignore,
 ) -> Uncertain:
-    """Best plans and the regret of purchases where inputs are uncertain.
+    """The record of `planner.uncertain`, with the regret of purchases.
 
     Regret is measured from the best plan known in each scenario, candidates included.
 
     Args:
         dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
-        options: how exactly to solve each scenario.
         plan: the best plan of the problem itself, where it is known.
-        samples, seed: number of scenarios, and seed of all draws.
 
     Raises:
         InputError: a distribution cannot be.
@@ -91,20 +90,18 @@ def study(
     planned, count = read_operation(case, plan), len(unsure)
     cube = qmc.LatinHypercube(count, rng=np.random.default_rng(seed)).random(samples)
     scenarios = _draw(unsure, cube)
-    found = solve_scenarios(inputs, scenarios, options, progress)
-    runs = candidates(planned, [a.operation for a in found if a.operation is not None])
-    seen, values = list[Figures](), list[list[float]]()
-    for answer in found:
-        if answer.operation is not None and answer.status in PLANNED:
-            there = resolve(applied(inputs, answer.scenario.changes))
-            seen.append(compute_outcomes(there, answer.operation))
-            values.append(compute_values(there, runs))
+    tried = dict(solve_many({"": inputs}, scenarios, options, _with_rows, progress))
+    found = [tried[place] for place in range(samples)]
+    rows, statuses = [row for row, _ in found], Counter(row["status"] for row, _ in found)
+    runs = candidates(planned, [a.operation for _, a in found if a.operation is not None])
+    good = [(row, answer) for row, answer in found if row["status"] in PLANNED]
+    cases = (resolve(applied(inputs, answer.scenario.changes)) for _, answer in good)
+    values = [compute_values(there, runs) for there in cases]
     known: dict[str, Any] = {}
-    if seen:
-        answered = np.array([each["objective"] for each in seen])
+    if good:
+        answered = np.array([row["objective"] for row, _ in good])
         first, gap = planned is not None, options.gap
         known = _compared(runs, np.array(values), answered, first, gap, case.maximise)
-    statuses = Counter(answer.status for answer in found)
     return Uncertain(
         **study_head(inputs, options.gap),
         base=plan.objective.best,
@@ -117,10 +114,10 @@ def study(
             UncertainInput(path=each.field.path, label=each.label, distribution=each.words)
             for each in unsure
         ),
-        outcomes=percentiles(case, seen),
-        largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
+        outcomes=percentiles(case.objective, [row for row, _ in good]),
+        largest_gap=max((row["gap"] for row, _ in good), default=None),
         **known,
-        message=_message(plan, found),
+        message=_message(plan, rows),
     )
 
 
@@ -132,17 +129,21 @@ def _status(ended: set[RowStatus]) -> Status:
     return "infeasible" if ended == {"infeasible"} else "no_solution"
 
 
-def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
+def _with_rows(asked: Prepared | None, answers: list[Answer]) -> list[tuple[Row, Answer]]:
+    return list(zip(make_rows(asked, answers), answers, strict=True))
+
+
+def _message(plan: Plan, found: Sequence[Row]) -> str | None:
     """Note on scenarios without a plan."""
     texts = []
     if not plan.jobs:
         texts.append(f"The unchanged problem has no plan: {plan.message}.")
-    without = sum(answer.status not in PLANNED for answer in found)
+    without = sum(row["status"] not in PLANNED for row in found)
     if without:
         texts.append(f"{without:,} of {len(found):,} scenarios have no plan and are left out.")
-    refused = [answer for answer in found if answer.status in ("invalid", "failed")]
+    refused = [row["reason"] for row in found if row["status"] in ("invalid", "failed")]
     if refused:
-        texts.append(f"{len(refused):,} were refused, the first because: {refused[0].reason}.")
+        texts.append(f"{len(refused):,} were refused, the first because: {refused[0]}.")
     return " ".join(texts) or None
 
 
@@ -161,38 +162,22 @@ def _draw(unsure: Sequence[Unknown], shares: Numbers) -> list[Scenario]:
 # Outcomes
 
 QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
-RENAMED = {"gpus_in_use": "gpus_used", "write_gb_per_s": "delivered_write_gb_per_s"}
-"""Figures of outcomes that have another name."""
+OUTCOMES = (
+    "objective useful_gpus useful_pflops goodput capex_usd tco_usd facility_power_kw gpus_in_use "
+    "write_gb_per_s interval_s days_to_train"
+)
+"""Columns of a sweep's rows."""
 
 
-def compute_outcomes(case: Case, run: Run) -> Figures:
-    """Known outcomes of an operation under a case, the objective included."""
-    job, bill = case.job, bills.bill(case, run.units, run.ways)
-    found = {"objective": objective_value(case, run), "useful_gpus": run.useful_gpus}
-    if job.mfu is not None and run.tflops_per_gpu > 0:
-        found["useful_pflops"] = run.useful_pflops(job.mfu)
-    found |= {"goodput": run.goodput, "capex_usd": bill["capex_usd"]}
-    if case.rates.years:
-        found["tco_usd"] = bill["tco_usd"]
-    found |= {
-        "facility_power_kw": bill["facility_power_kw"],
-        "gpus_in_use": float(run.gpus),
-        "write_gb_per_s": run.delivered_write_gb_per_s,
-        "interval_s": run.interval_s,
-    }
-    if found.get("useful_pflops") and None not in (job.tokens, job.active_parameters):
-        found["days_to_train"] = case.days_at_one_pflops() / found["useful_pflops"]
-    return found
-
-
-def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
+def percentiles(objective: ObjectiveName, rows: Sequence[Row]) -> tuple[Percentiles, ...]:
     """Spread of each outcome over the scenarios that have it."""
-    first, found = OBJECTIVES[case.objective].figure, list[Percentiles]()
-    for name in dict.fromkeys(name for run in runs for name in run):
-        figure = first if name == "objective" else FIGURES[RENAMED.get(name, name)]
-        if figure is first and name != "objective":
+    first, found = OBJECTIVES[objective].figure, list[Percentiles]()
+    for name in OUTCOMES.split():
+        figure = first if name == "objective" else FIGURES[FIELD_OF.get(name, name)]
+        known_in = [row[name] for row in rows if row.get(name) is not None]
+        if not known_in or (figure is first and name != "objective"):
             continue
-        values = np.array([run[name] for run in runs if name in run], dtype=float)
+        values = np.array(known_in, dtype=float)
         at = np.quantile(values, list(QUANTILES.values())).tolist()
         known: dict[str, Any] = dict(zip(QUANTILES, at, strict=True))
         known |= {"name": name, "label": figure.label, "unit": figure.unit, "count": len(values)}
@@ -300,7 +285,6 @@ KINDS: Mapping[str, str] = {
 EXAMPLE = "uniform(8 MW, 12 MW)"
 FIX = f"write for example --vary 'site.facility_power={EXAMPLE}'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
-_INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
 
 
 class Unknown(NamedTuple):
@@ -367,11 +351,9 @@ def _law(field: Field, text: str, origin: str) -> Any:
 
 def _parts(text: str, origin: str) -> tuple[str, list[str]]:
     """Name of a distribution and its arguments."""
-    call, interval = _CALL.match(text), _INTERVAL.match(text)
-    if call is None and interval is not None:
-        return "uniform", list(interval.groups())
+    call = _CALL.match(text)
     if call is None:
-        fix = f"write LOW..HIGH or {EXAMPLE}; known: {', '.join(KINDS)}"
+        fix = f"write for example {EXAMPLE}; known: {', '.join(KINDS)}"
         raise _wrong(f"'{clip(text, 40)}' is no distribution", origin, fix)
     name = call[1].lower()
     if name not in KINDS:

@@ -27,6 +27,7 @@ from planner.optimizer.objective import without_dominated, without_idle_bursts
 from planner.optimizer.proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
+from planner.plan.storage_options import add_storage_options
 from planner.report import exports
 from planner.schema.analysis import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
@@ -41,7 +42,7 @@ CLOSE = 1e-9
 """Relative difference of two computations of one number."""
 _ELSEWHERE = {"provenance": ("problem_file", "tool", "versions"), "limits": ("source",)}
 """Keys of parts that name files and machines, which a plan does not carry."""
-_NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", "storage_options"}
+_NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective"}
 """Parts that the decisions of a plan do not determine."""
 
 
@@ -127,12 +128,7 @@ def open_plan(source: Path | Plan) -> PlanFile:
 def verify(
     source: Path | Plan, *, solve_again: bool = True, time_limit_s: float | None = None
 ) -> Verification | Audit:
-    """Check a plan, or audit an edited workbook; checks that could not be made are named.
-
-    Args:
-        source: a plan in memory, or the file of a plan or workbook.
-        solve_again: whether to solve for the bound with the other solver.
-        time_limit_s: of each solve.
+    """The record of `planner.verify`; checks that could not be made are named.
 
     Raises:
         InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
@@ -276,9 +272,10 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         case = _case_of(inputs, plan)
         answer, gap = _certificate(case, plan), goal.gap_asked
         again = assemble(inputs, case, answer, solver=made.solver, gap=gap)
-        if plan.storage_options is not None:  # has notes of its own, after all others
-            warnings = plan.warnings[: len(again.warnings)]
-            plan = plan.model_copy(update={"warnings": warnings})
+        if plan.storage_options is not None:
+            again = add_storage_options(
+                inputs, case, answer, again, solver=made.solver, check=lambda _: None
+            )
         return tuple(_differences(plan, again, _NOT_DERIVED))
     except (PlannerError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         return (f"jobs: the plan cannot be assembled again ({error})",)
@@ -298,11 +295,12 @@ def _case_of(inputs: Inputs, plan: Plan) -> Case:
 def _certificate(case: Case, plan: Plan) -> Certificate:
     """The answer of the search that a plan was assembled from."""
     goal, cut = plan.objective, plan.verdict.get("search", "")
+    logarithmic = goal.log_value is not None and goal.bound is not None
     return Certificate(
         status=plan.status,
         operation=read_operation(case, plan),
         value=goal.value if goal.log_value is None else goal.log_value,
-        bound=None,
+        bound=math.log(goal.bound or 0.0) if logarithmic else goal.bound,
         gap=goal.gap,
         iterations=plan.provenance.iterations,
         late=cut.startswith("the time limit"),

@@ -29,8 +29,8 @@ from planner.plan import assemble
 from planner.portfolio import views
 from planner.portfolio.inputs import load as load_portfolio
 from planner.portfolio.plan import solve as solve_portfolio
+from planner.portfolio.rounds import LARGE_GAP
 from planner.portfolio.schema import PortfolioPlan, Use
-from planner.portfolio.search import LARGE_GAP
 from planner.report import edition, formats
 from planner.report.edition import in_currency
 from planner.report.plan import reached, status, used_share

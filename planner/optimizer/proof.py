@@ -485,7 +485,7 @@ def prove_again(
     """
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
     floor = None if best is None else best * (1.0 + BETTER if case.maximise else 1.0 - BETTER)
-    teams = list(itertools.islice(_teams(case), MOST_TEAMS + 1))
+    teams = list(itertools.islice(_teams(case), MOST_TEAMS + 1)) if case.storage else []
     if len(teams) > MOST_TEAMS:
         return SecondProof(None, None, (f"more than {MOST_TEAMS} sets of types and ways",), 0)
     left, parts, opened = teams[::-1], 0, list[Team]()
@@ -580,6 +580,8 @@ def _bound_work(stage: Stage) -> bool:
 def _teams(case: Case) -> Iterator[Team]:
     """Yield the sets of types with a way each, in every mode, with all their ranges of spares."""
     repair, levels = case.job.repair, case.job.levels
+    if not any(max_units(case, item) for item in case.flash):
+        return  # checkpoints have no place
     pairs = [(system, way) for system in case.systems for way in system.ways]
     for team in list_teams(case):
         running = tuple(pairs[place] for place in team)

@@ -18,7 +18,8 @@ from pulp import LpAffineExpression, LpContinuous, LpInteger, LpMinimize, LpProb
 
 from planner.portfolio.model import Program, Run
 
-KEPT = frozenset({"here", "new", "old", "some", "buy", "ordered", "spares", "moved", "y"})
+KEPT = frozenset({"here", "new", "gone", "some", "buy", "ordered", "spares", "moved", "y"})
+KEPT |= {"anew", "rewired"}
 """Variables of single periods."""
 OF_JOBS = frozenset({"v", "replicas", "hot", "b", "r", "e", "u"})
 WHOLE = frozenset({"v", "replicas", "hot"})
@@ -114,7 +115,7 @@ class Averaged:
         """
         program, column, gpus = self.program, run.column, float(run.column.way.usable_gpus)
         here = column.site, column.system.id, run.period
-        if here in program.old:
+        if any(key[:2] == here[:2] for key in program.gone):
             return
         terms = {v: -c * gpus for v, c in program.units[here].items()}
         for other in program.runs:

@@ -2,8 +2,7 @@
 
 Each site is a problem of its own with a job that asks for nothing: its case has prices, power,
 racks and companions. Each training job at each site is a problem of one job: its case says in which
-ways it runs there. So every figure is that of the single-job planner. Sites, jobs and periods of
-an instance count from 0.
+ways it runs there. So every figure is that of the single-job planner.
 """
 
 from __future__ import annotations
@@ -12,42 +11,34 @@ import datetime
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter
 
 from planner.case import resolve, with_companions
-from planner.case.figures import max_units, support_span
-from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.figures import max_units
+from planner.case.items import Storage, System
 from planner.case.job import Way
-from planner.case.model import Case, Companions
-from planner.errors import Finding, InputError, NoPlaceError, did_you_mean
+from planner.case.model import Case, Companions, Quantity, Size, Steps
+from planner.errors import Finding, InputError, NoSystemError, did_you_mean
 from planner.files import contents
-from planner.inputs import Document, Inputs
+from planner.inputs import NOTHING_ASKED, Document, Inputs
 from planner.loader import joined, read_document
 from planner.loader.checks import check_problem
 from planner.loader.documents import validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import steps_of
-from planner.portfolio.schema import (
-    InferenceJob,
-    MarketRule,
-    Portfolio,
-    PortfolioPlan,
-    PortfolioSite,
-    TrainingJob,
-)
+from planner.portfolio.instance import Column, Instance, Place, TrainingColumn, layers
+from planner.portfolio.schema import InferenceJob, Portfolio, PortfolioPlan, TrainingJob
 from planner.schema import CANONICAL
 from planner.schema.catalog import Category
 from planner.schema.job import Checkpoint, Job
-from planner.schema.problem import Network, Objective, Problem, Quantity, Term
+from planner.schema.problem import Network, Objective, Problem, Term
 from planner.sizing.availability import waiting_share
-from planner.units import HOURS_PER_YEAR
 
-SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Spare units of a job that are tried where their number is open."""
 NEVER_WAITS = 1e-5
@@ -58,147 +49,12 @@ OF_EVERY_JOB = (
     *("spares", "currency", "exchange"),
 )
 """Settings of a portfolio that are those of each of its problems."""
+LAYERS = ("below", "below.links", "above", "above.links")
+"""Outputs of a fabric: kind and links of each of its layers."""
 OF_SITE = ("network", "storage")
 """Those that a site may have of its own."""
 NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
 """A job that asks for nothing: what a site offers does not depend on who runs there."""
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A way in which a job can run: at a site, on a type of GPU system.
-
-    ``name`` is that of its variables and rows, ``systems`` are those that an inference job takes.
-    """
-
-    name: str
-    job: int
-    site: int
-    system: System
-    systems: int = 0
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TrainingColumn(Column):
-    """A way in which a training job can run, with its useful work."""
-
-    way: Way
-    work: UsefulWork
-    case: Case
-
-
-@dataclass(frozen=True)
-class Place:
-    """A site in numbers: its case, whose offers are not owned, and its installed base."""
-
-    name: str
-    site: PortfolioSite
-    inputs: Inputs
-    case: Case
-    owned: Mapping[str, int]
-    tops: Mapping[str, int]
-
-    @cached_property
-    def items(self) -> Mapping[str, BillItem]:
-        """Every item of a possible bill, by id."""
-        return {item.id: item for item in self.case.bill_items()}
-
-    @cached_property
-    def offers(self) -> Mapping[str, Offer]:
-        """GPU systems and storage, by id."""
-        return {offer.id: offer for offer in self.case.offers()}
-
-    def limit(self, field: str, period: int) -> float | None:
-        """A limit of the site in a period, counted from 0."""
-        site = self.site
-        if field != "facility_power_kw":
-            return self.case.limits[field]
-        begun = [first for first in site.facility_power_from if first <= period + 1]
-        kw = site.facility_power_from[max(begun)] if begun else site.facility_power_kw
-        return site.left_at_meter_kw(kw)
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A portfolio in numbers; periods count from 0."""
-
-    portfolio: Portfolio
-    document: Document
-    places: tuple[Place, ...]
-    columns: tuple[Column, ...]
-    settings: tuple[str, ...] = ()
-    scenario: str | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def periods(self) -> range:
-        """All periods."""
-        return range(self.portfolio.periods.count)
-
-    @property
-    def years(self) -> float:
-        """The length of a period, years."""
-        return self.portfolio.periods.years
-
-    @property
-    def period_s(self) -> float:
-        """The length of a period, s."""
-        return self.years * SECONDS_PER_YEAR
-
-    def discount(self, at_years: float) -> float:
-        """The present value of a dollar paid at a time, years from the start."""
-        return float((1.0 + self.portfolio.term.discount_rate) ** -at_years)
-
-    def window(self, job: int) -> range:
-        """The periods in which a job runs."""
-        asked = self.portfolio.jobs[job]
-        return range(asked.window.first - 1, self.portfolio.last_of(asked))
-
-    def rule(self, place: Place, item_id: str) -> MarketRule:
-        """The market rule of an item."""
-        return self.portfolio.rule(item_id, place.inputs.item(item_id).category)
-
-    def price_usd(self, place: Place, item_id: str, period: int) -> float:
-        """The net price of a unit ordered in a period, USD to the cent."""
-        price = place.items[item_id].unit_net_usd or 0.0
-        trend = self.rule(place, item_id).price_trend
-        change = float((1.0 + trend) ** (period * self.years))
-        return place.inputs.problem.shown_in.rounded_usd(price * change) if trend else price
-
-    def first_arrival(self, place: Place, item_id: str) -> int:
-        """The first period in which a unit that is bought can be in use."""
-        rule = self.rule(place, item_id)
-        return rule.available_from - 1 + rule.lead
-
-    def support_usd(self, place: Place, item_id: str, arrives: int) -> list[float]:
-        """Support and subscription of a unit in each period, USD."""
-        item = place.items[item_id]
-        span = support_span(place.inputs.item(item_id), place.inputs)
-        end = span[1] if span[1] < self.years * len(self.periods) else math.inf
-        found = [0.0] * min(arrives, len(self.periods))
-        for period in self.periods[arrives:]:
-            age = (period - arrives) * self.years
-            paid = max(0.0, min(age + self.years, end) - max(age, span[0]))
-            subscription = item.subscription_usd_per_year * self.years
-            found.append(item.support_usd_per_year * paid + subscription)
-        return found
-
-    def residual_share(self, place: Place, item_id: str, arrives: int) -> float:
-        """The share of its price that a unit is worth at the end."""
-        loss = self.rule(place, item_id).residual_loss
-        if loss is None:
-            return 0.0
-        return float((1.0 - loss) ** ((len(self.periods) - arrives) * self.years))
-
-    def start(self, period: int) -> str | None:
-        """The day on which a period begins, None without a start."""
-        first = self.portfolio.periods.start
-        if first is None:
-            return None
-        day = datetime.date.fromisoformat(first)
-        month = day.month - 1 + period * self.portfolio.periods.months
-        year, month = day.year + month // 12, month % 12 + 1
-        return datetime.date(year, month, min(day.day, 28)).isoformat()
 
 
 # Reading the file
@@ -217,11 +73,11 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
         for each in [path for path in marks if path[:1] == ("site",)]:
             marks["sites", *each] = marks.pop(each)
     portfolio = validated(Portfolio, document)
-    _refuse(document, (*_wrong_jobs(portfolio), *_wrong_settings(portfolio)))
+    _refuse(document, chain(_check_jobs(portfolio), _check_whole(portfolio)))
     owned = _owned(portfolio, document)
     problems = {name: _problem(portfolio, name, units) for name, units in owned.items()}
     base, _ = joined(next(iter(problems.values())), document, settings)
-    _refuse(document, _unknown_items(portfolio, owned, base))
+    _refuse(document, _check_items(portfolio, owned, base))
     sites = {name: _fitting(base, problem, name) for name, problem in problems.items()}
     places = [_place(portfolio, document, *each, owned[each[0]]) for each in sites.items()]
     columns, left_out = list[Column](), dict[str, None]()
@@ -233,11 +89,11 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
     return Instance(portfolio, document, tuple(places), tuple(columns), *read)
 
 
-Wrong = tuple[str, str, str]
-"""A path in the file, the cause and the fix."""
+Checked = tuple[str, bool, str, str]
+"""A path in the file, whether it is wrong, the cause and the fix."""
 
 
-def _refuse(document: Document, wrong: Iterable[Wrong]) -> None:
+def _refuse(document: Document, rows: Iterable[Checked]) -> None:
     """Raise an error with the file and line of everything that is wrong.
 
     Raises:
@@ -245,92 +101,92 @@ def _refuse(document: Document, wrong: Iterable[Wrong]) -> None:
     """
     found = [
         Finding("portfolio", message, *document.place(steps_of(path)), path, fix)
-        for path, message, fix in wrong
+        for path, wrong, message, fix in rows
+        if wrong
     ]
     if found:
         raise InputError(found)
 
 
-def _wrong_jobs(portfolio: Portfolio) -> Iterator[Wrong]:
-    """Yield jobs that contradict the file, and settings that portfolios do not have."""
+def _check_jobs(portfolio: Portfolio) -> Iterator[Checked]:
+    """Yield what jobs contradict in the file, and settings that portfolios do not have."""
     names, sites = [job.name for job in portfolio.jobs], [*portfolio.sites]
     for number, job in enumerate(portfolio.jobs):
         path, count = f"jobs.{number}", portfolio.periods.count
         first, last = job.window.first, job.window.last or count
-        if names.index(job.name) != number:
-            message = f"two jobs are named '{job.name}'"
-            yield f"{path}.name", message, "give each job its own name"
+        text = f"two jobs are named '{job.name}'"
+        yield f"{path}.name", names.index(job.name) != number, text, "give each job its own name"
         for name in sorted({*(job.sites or ())} - {*sites}):
             fix = did_you_mean(name, sites) or f"known: {', '.join(sites)}"
-            yield f"{path}.sites", f"no site '{name}'", fix
-        if not first <= last <= count:
-            message = f"the window begins in period {first} and ends in {last}, of {count}"
-            yield f"{path}.window", message, "give from and to in that order, within periods.count"
+            yield f"{path}.sites", True, f"no site '{name}'", fix
+        text = f"the window begins in period {first} and ends in {last}, of {count}"
+        fix = "give from and to in that order, within periods.count"
+        yield f"{path}.window", not first <= last <= count, text, fix
         if isinstance(job, TrainingJob):
             by = job.tokens.by if job.tokens else None
-            if by is not None and not first <= by <= last:
-                message = f"tokens by period {by}, but the job runs in {first} to {last}"
-                yield f"{path}.tokens.by", message, "give a period of its window"
-            for key, wrong, message, fix in _refused(job):
-                if wrong:
-                    yield f"{path}.{key}", f"job '{job.name}': {message}", fix
+            text = f"tokens by period {by}, but the job runs in {first} to {last}"
+            fix = "give a period of its window"
+            yield f"{path}.tokens.by", by is not None and not first <= by <= last, text, fix
+            for key, wrong, reason, fix in _check_settings(job):
+                yield f"{path}.{key}", wrong, f"job '{job.name}': {reason}", fix
 
 
-def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
-    """Yield settings that a portfolio does not have: path, whether set, reason and fix."""
-    check, training, repair = job.checkpoint, job.training, job.repair
-    local = check.mode != "async" or job.levels is not None
-    slow, shrinks = check.drain_slowdown > 0, repair is not None and repair.when_short == "shrink"
-    types, rate = job.gpus.max_types > 1, training.mfu is None and training.model is None
-    sized, scale = job.parameters or training.active_parameters, training.scale
+def _check_settings(job: TrainingJob) -> Iterator[Checked]:
+    """Yield settings of a job that a portfolio does not have."""
+    check, training, repair, gpus = job.checkpoint, job.training, job.repair, job.gpus
+    local, rate = check.mode != "async" or job.levels is not None, training.mfu or training.model
+    sized = job.parameters or training.active_parameters or job.tokens is None
+    table = training.scale is not None and training.scale.table is not None
+    shrinks = repair is not None and repair.when_short == "shrink"
     concave = "useful work is not concave in the shares"
-    fix = "use mode: async, no local level"
-    yield "checkpoint.mode", local, f"with synchronous or two-level checkpoints {concave}", fix
-    yield "checkpoint.drain_slowdown", slow, f"with it {concave}", "set drain_slowdown: 0"
+    text = f"with synchronous or two-level checkpoints {concave}"
+    yield "checkpoint.mode", local, text, "use mode: async, no local level"
+    text, slow = f"with it {concave}", check.drain_slowdown > 0
+    yield "checkpoint.drain_slowdown", slow, text, "set drain_slowdown: 0"
     yield "repair.when_short", shrinks, "no running on with fewer replicas", "use wait"
     yield "power", job.power is not None, "jobs run at rated power", "leave power out"
     yield "dataset.tier", job.in_bulk, "no bulk tier", "hold the data set on flash"
-    yield "gpus.max_types", types, "a job runs on one GPU type", "leave max_types out"
-    fix = "give training: {mfu: 40 %} or {model: ...}"
-    yield "training", rate, "work of several jobs is added in FLOP/s, which needs a rate", fix
-    fix, dated = "give tokens: {count: 15 T, by: 6} in the job", training.tokens is not None
-    yield "training.tokens", dated, "tokens in a portfolio have a date", fix
-    fix, unsized = "give parameters: 70 B", job.tokens is not None and not sized
-    yield "tokens", unsized, "tokens follow from the parameters", fix
-    table = scale is not None and scale.table is not None
+    text = "a job runs on one GPU type"
+    yield "gpus.max_types", gpus.max_types > 1, text, "leave max_types out"
+    text = "work of several jobs is added in FLOP/s, which needs a rate"
+    yield "training", not rate, text, "give training: {mfu: 40 %} or {model: ...}"
+    text, fix = "tokens in a portfolio have a date", "give tokens: {count: 15 T, by: 6} in the job"
+    yield "training.tokens", training.tokens is not None, text, fix
+    yield "tokens", not sized, "tokens follow from the parameters", "give parameters: 70 B"
     yield "training.scale", table, "a table of scaling is not concave", "give an exponent"
 
 
-def _wrong_settings(portfolio: Portfolio) -> Iterator[Wrong]:
+def _check_whole(portfolio: Portfolio) -> Iterator[Checked]:
     """Yield rules of items and storage that are for one purchase, and periods beyond the last."""
+    stores, periods = {"storage": portfolio.storage}, portfolio.periods
     for name, rule in portfolio.items.items():
         for key in sorted(rule.model_fields_set & {"fixed", "min", "installed", "retire"}):
-            message = f"items.{name}.{key} is not for several sites or periods"
+            text = f"items.{name}.{key} is not for several sites or periods"
             fix = "name owned units by site (sites.NAME.owned), retirement under market"
-            yield f"items.{name}.{key}", message, fix
-    stores, periods = {"storage": portfolio.storage}, portfolio.periods
+            yield f"items.{name}.{key}", True, text, fix
     for name, site in portfolio.sites.items():
         if site.storage is not None:
             stores[f"sites.{name}.storage"] = site.storage
-        for period in (each for each in site.facility_power_from if each > periods.count):
-            path = f"sites.{name}.facility_power_from.{period}"
-            yield path, f"period {period} of {periods.count}", "name a period of the problem"
+        for period in site.facility_power_from:
+            text = f"period {period} of {periods.count}"
+            path, fix = f"sites.{name}.facility_power_from.{period}", "name a period of the problem"
+            yield path, period > periods.count, text, fix
     for path, storage in stores.items():
         wrong = {"rule": storage.rule != "demand", "tolerate_down": storage.tolerate_down > 0}
-        for key in (name for name, refused in wrong.items() if refused):
-            message = f"{path}.{key} is not supported for several jobs, sites or periods"
-            yield f"{path}.{key}", message, f"leave {path}.{key} out"
-    given = len(portfolio.budget.capex.per_period_usd)
-    if given > periods.count:
-        path, message = "budget.capex.per_period", f"{given} budgets for {periods.count} periods"
-        yield path, message, "give at most one for each period"
-    if periods.start and int(periods.start[:4]) + portfolio.years >= datetime.MAXYEAR:
-        yield "periods.start", f"no calendar goes on from {periods.start}", "begin earlier"
+        for key, refused in wrong.items():
+            text = f"{path}.{key} is not supported for several jobs, sites or periods"
+            yield f"{path}.{key}", refused, text, f"leave {path}.{key} out"
+    given, path = len(portfolio.budget.capex.per_period_usd), "budget.capex.per_period"
+    text, fix = f"{given} budgets for {periods.count} periods", "give at most one for each period"
+    yield path, given > periods.count, text, fix
+    ends = int(periods.start[:4]) + portfolio.years if periods.start else 0
+    text = f"no calendar goes on from {periods.start}"
+    yield "periods.start", ends >= datetime.MAXYEAR, text, "begin earlier"
 
 
-def _unknown_items(
+def _check_items(
     portfolio: Portfolio, owned: Mapping[str, Mapping[str, int]], inputs: Inputs
-) -> Iterator[Wrong]:
+) -> Iterator[Checked]:
     """Yield items of the market, of sites and of inference that no catalog has."""
     named = [(f"market.{name}", name) for name in portfolio.market.keys() - get_args(Category)]
     named += [(f"sites.{site}.owned", name) for site, units in owned.items() for name in units]
@@ -339,9 +195,12 @@ def _unknown_items(
             named += [(f"jobs.{number}.types", name) for name in job.types or ()]
             named += [(f"jobs.{number}.rates.{name}", name) for name in job.rates]
     for path, name in sorted(named):
-        if name not in inputs.by_id:
-            fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
-            yield path, f"no item '{name}' in the catalogs", fix
+        fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
+        yield path, name not in inputs.by_id, f"no item '{name}' in the catalogs", fix
+    text, fix = "only links of switches are laid anew", "leave it out"
+    for name, rule in portfolio.market.items():
+        switch = name == "switch" or (name in inputs.by_id and inputs.item(name).switch is not None)
+        yield f"market.{name}.rewiring", rule.rewiring_usd > 0 and not switch, text, fix
 
 
 # What stands there before
@@ -377,9 +236,9 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Counter[str]]:
         plan = _EARLIER.validate_json(raw)
     except InputError as error:
         texts = [f"{finding.file}: {finding.message}" for finding in error.findings]
-        _refuse(document, [("owned", text, fix) for text in texts])
+        _refuse(document, [("owned", True, text, fix) for text in texts])
     except ValueError:
-        _refuse(document, [("owned", f"'{name}' is no plan that planner wrote", fix)])
+        _refuse(document, [("owned", True, f"'{name}' is no plan that planner wrote", fix)])
     left = plan.left() if isinstance(plan, PortfolioPlan) else {}
     if isinstance(plan, _SinglePlan) and len(units) == 1:
         counts = Counter[str]()
@@ -388,7 +247,7 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Counter[str]]:
         left = {site: +counts for site in units}
     if not left or left.keys() - units.keys():
         message = f"the plan '{name}' is of no site that the problem names"
-        _refuse(document, [("owned", message, "name its sites alike")])
+        _refuse(document, [("owned", True, message, "name its sites alike")])
     for site, counted in left.items():
         units[site].update(counted)
     return units
@@ -410,7 +269,7 @@ def _problem(
         "energy_basis": term.energy_basis,
     }
     for name, count in owned.items():
-        rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
+        rules[name] = rules.get(name, NOTHING_ASKED).model_copy(update={"installed": count})
     fields = {name: getattr(portfolio, name) for name in OF_EVERY_JOB}
     fields |= {name: each for name in OF_SITE if (each := getattr(site, name)) is not None}
     if job is not NOBODY:
@@ -473,7 +332,7 @@ def _place(
     path, fix = f"sites.{name}.owned", "let it in, or add the figure in a catalog"
     text = "'{}' is owned but cannot be planned: {}"
     unfit = [(sku, why.get(sku, "not on offer")) for sku in decided if sku not in known]
-    _refuse(document, [(path, text.format(*each), fix) for each in unfit])
+    _refuse(document, [(path, True, text.format(*each), fix) for each in unfit])
     years, most_usd = portfolio.years, portfolio.most_capex_usd
 
     def on_offer(offer: OfferT) -> OfferT:
@@ -495,7 +354,7 @@ def _place(
     bare = {sku: rule.model_copy(update={"installed": 0}) for sku, rule in rules.items()}
     free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
     case = with_companions(free, case)
-    case = replace(case, companions=case.companions_for(()))
+    case = _with_layers(portfolio, replace(case, companions=case.companions_for(())))
     tops = {o.id: max(max_units(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
 
@@ -506,13 +365,34 @@ def _steady(case: Case) -> tuple[Storage, ...]:
     return tuple(steady)
 
 
+def _with_layers(portfolio: Portfolio, case: Case) -> Case:
+    """The case with the layers of fabrics as counts, where it costs to lay them anew."""
+    fabrics = {each.prefix: each for each in case.companions.fabrics}
+
+    def counted(steps: Quantity) -> Quantity:
+        fabric = fabrics.get(steps.name)
+        if fabric is None or not isinstance(steps, Steps):
+            return steps
+        if not portfolio.rule(fabric.switch, "switch").rewiring_usd:
+            return steps
+        sizes = [
+            Size(size.capacity, (*size.outputs, *chain(*layers(fabric, held.tree))))
+            for size, held in zip(steps.sizes, fabric.sizes, strict=True)
+        ]
+        names = (f"{steps.name}.{layer}" for layer in LAYERS)
+        return replace(steps, sizes=tuple(sizes), outputs=(*steps.outputs, *names))
+
+    quantities = tuple(map(counted, case.companions.quantities))
+    return replace(case, companions=replace(case.companions, quantities=quantities))
+
+
 def _columns(
     portfolio: Portfolio, document: Document, number: int, places: Sequence[Place]
 ) -> list[Column]:
     """Every way in which a job can run.
 
     Raises:
-        NoPlaceError: it can run nowhere.
+        NoSystemError: it can run nowhere.
     """
     job, found = portfolio.jobs[number], list[Column]()
     for at, place in enumerate(places):
@@ -526,7 +406,7 @@ def _columns(
         message = f"job '{job.name}' can run on no GPU system at any of its sites"
         fix = "see consider.gpu_systems, power and budget; of inference memory, types and rates"
         path = f"jobs.{number}"
-        raise NoPlaceError(
+        raise NoSystemError(
             Finding("portfolio", message, *document.place(steps_of(path)), path, fix)
         )
     return found

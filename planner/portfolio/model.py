@@ -24,8 +24,14 @@ from planner.case.model import Steps
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
-from planner.portfolio.inputs import Column, Instance, Place, TrainingColumn
-from planner.portfolio.purchases import Limit, Purchases
+from planner.portfolio.instance import (
+    SECONDS_PER_YEAR,
+    Column,
+    Instance,
+    Place,
+    TrainingColumn,
+)
+from planner.portfolio.purchases import Purchases
 from planner.portfolio.schema import TrainingJob
 
 FLAT = 1e-10
@@ -268,22 +274,27 @@ class Program(Purchases):
     # What a site has in a period
 
     def systems_in_use(self, at: int, place: Place, period: int) -> None:
-        """Systems in use and those of inference <= in place."""
+        """Systems in use, and with spare units of a pool, <= in place; those of inference alike."""
         for system in place.case.systems:
-            used, pooled = [], []
-            for run in self.runs:
-                if (run.column.site, run.column.system.id, run.period) == (at, system.id, period):
-                    used.append(run.systems)
-                    pooled.append(self._pool(run))
-            for (column, when), runs in self.placed.items():
-                here = column.site == at and column.system.id == system.id
-                if here and not isinstance(column, TrainingColumn) and when == period:
-                    used.append(float(column.systems) * runs)
-                    pooled.append(float(column.systems) * runs)
-            if used:
-                units = self.units[at, system.id, period]
-                self.row(f"used.{at}.{system.id}@{period}", lpSum(used) - units <= 0.0)
-                self.row(f"pool.{at}.{system.id}@{period}", lpSum(pooled) - units <= 0.0)
+            mine = [run for run in self.runs_at(at, period) if run.column.system.id == system.id]
+            served = [
+                float(column.systems) * runs
+                for (column, when), runs in self.placed.items()
+                if (column.site, column.system.id, when) == (at, system.id, period)
+                and not isinstance(column, TrainingColumn)
+            ]
+            units = self.units[at, system.id, period]
+            for name, parts in (
+                ("used", [run.systems for run in mine]),
+                ("pool", [self._pool(run) for run in mine]),
+            ):
+                if parts or served:
+                    row = lpSum([*parts, *served]) - units <= 0.0
+                    self.row(f"{name}.{at}.{system.id}@{period}", row)
+
+    def runs_at(self, at: int, period: int) -> list[Run]:
+        """The runs that training jobs may have at a site in a period."""
+        return [run for run in self.runs if (run.column.site, run.period) == (at, period)]
 
     def _pool(self, run: Run) -> Expression:
         """Systems that units in use and spare units take together, where spares are of a pool."""
@@ -298,21 +309,19 @@ class Program(Purchases):
 
     def shared_storage(self, at: int, place: Place, period: int) -> None:
         """Guaranteed shares add up to the delivered bandwidth; one or all restore at a time."""
-        here = [r for r in self.runs if r.column.site == at and r.period == period]
-        case, key = place.case, f"{at}@{period}"
+        case, key, here = place.case, f"{at}@{period}", self.runs_at(at, period)
         write, read = self.delivered(at, period)
         if here:
             self.row(f"write.{key}", lpSum(run.write for run in here) - write <= 0.0)
         ingest = [(run, run.column.case.job.ingest_per_gpu_gb_per_s * run.gpus) for run in here]
         total = lpSum(each for _, each in ingest)
-        together = lpSum(run.read for run in here)
         if self.portfolio.restores == "together" and here:
+            together = lpSum(run.read for run in here)
             self.row(f"read.{key}", together + total - read <= 0.0)
         else:
             for run, own in ingest:
-                self.row(
-                    f"read.{at}.{run.column.name}@{period}", run.read + total - own - read <= 0.0
-                )
+                row = run.read + total - own - read <= 0.0
+                self.row(f"read.{at}.{run.column.name}@{period}", row)
             self.row(f"ingest.{key}", total - read <= 0.0)
         for run in here:
             asked = self.portfolio.jobs[run.column.job]
@@ -385,22 +394,15 @@ class Program(Purchases):
 
     def floors(self) -> None:
         """Floors on useful work in each period of the window, and tokens by a period."""
-        for number, job in self.training():
-            for period in self.instance.window(number):
-                if job.min_useful_pflops is not None:
-                    floor = job.min_useful_pflops
-                    work = self.work_of(number, period) + floor * (1.0 - self.here.get(number, 1.0))
-                    self.hold(
-                        Limit(f"work_of_{job.name}", period, None, "PFLOP/s", work, floor, True)
-                    )
-            if job.tokens is not None:
-                by = job.tokens.by or self.portfolio.last_of(job)
+        numbers = {job.name: number for number, job in self.training()}
+        for use in (each for each in self.instance.limits() if each.is_floor):
+            name, by = use.name.partition("_of_")[2], use.period or 0
+            number, periods, each = numbers[name], [by - 1], 1.0
+            if use.name.startswith("tokens"):
                 periods = [p for p in self.instance.window(number) if p < by]
                 each = (tokens_per_pflops(self.instance, number) or 0.0) / 1e12
-                done = lpSum(each * self.work_of(number, period) for period in periods)
-                asked = job.tokens.count / 1e12
-                done = done + asked * (1.0 - self.here.get(number, 1.0))
-                self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
+            done = lpSum(each * self.work_of(number, period) for period in periods)
+            self.hold(use, done + use.limit * (1.0 - self.here.get(number, 1.0)))
         least = self.portfolio.objective.minimize is not None
         if least and not self.elastic and self.moved is None:
             self._systems_for_tokens()
@@ -502,7 +504,7 @@ def tokens_per_pflops(instance: Instance, job: int) -> float | None:
     """Tokens that a useful PFLOP/s trains in a period: 6 FLOP per active parameter and token."""
     training = (c for c in instance.columns if isinstance(c, TrainingColumn))
     active = next(c.case for c in training if c.job == job).job.active_parameters
-    return None if active is None else 1e15 * instance.period_s / (6.0 * active)
+    return None if active is None else 1e15 * instance.years * SECONDS_PER_YEAR / (6.0 * active)
 
 
 def _most_delivered(place: Place) -> tuple[float, float]:

@@ -7,6 +7,7 @@ orders: a plan states what its orders are, not what a solver was content with.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -20,10 +21,11 @@ from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import SolverName
 from planner.optimizer.useful_work import Point
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import MOST_PLAN_BYTES, Column, Instance, Place, TrainingColumn
+from planner.portfolio.inputs import MOST_PLAN_BYTES
+from planner.portfolio.instance import Column, Instance, Place, TrainingColumn
 from planner.portfolio.model import Program, Run
-from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Standing
-from planner.portfolio.search import Answer, Search, search
+from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Retirement, Standing
+from planner.portfolio.search import Answer, Search
 from planner.portfolio.totals import Totals
 from planner.shipped import __version__
 
@@ -51,9 +53,10 @@ def solve(
     Raises:
         VerificationError: the plan does not agree with its recomputation.
     """
-    program, answer = search(
-        instance, solver=solver, gap=gap, time_limit_s=time_limit_s, cancelled=cancelled
-    )
+    begun, program = time.monotonic(), Program(instance)
+    if time_limit_s is not None:
+        time_limit_s -= time.monotonic() - begun
+    answer = Search(program, solver, gap, time_limit_s, cancelled).solve()
     plan = assemble(instance, program, answer, solver)
     wrong = faults(instance, plan)
     if wrong:
@@ -71,12 +74,13 @@ def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]
             "storage capacity and shares, restore time, lead times, a replica's needs, windows",
         )
     texts = []
-    for limit in program.limits:
-        missed = value_of(program.missed[limit.key], found) * max(abs(limit.most), 1e-9)
-        if missed > MISSED * max(abs(limit.most), 1e-9):
-            most = limit.most - missed if limit.floor else limit.most + missed
-            name, sense = limit.use(most).label(), "at most" if limit.floor else "at least"
-            texts.append(f"{name}: {sense} {most:,.6g} {limit.unit}, now {limit.most:,.6g}")
+    for use, _ in program.limits:
+        missed = value_of(program.missed[use.key], found)
+        if missed > MISSED:
+            missed *= max(abs(use.limit), 1e-9)
+            most = use.limit - missed if use.is_floor else use.limit + missed
+            sense = "at most" if use.is_floor else "at least"
+            texts.append(f"{use.label()}: {sense} {most:,.6g} {use.unit}, now {use.limit:,.6g}")
     return tuple(texts)
 
 
@@ -133,6 +137,7 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
         gap=abs(best - bound) / max(abs(best), 1e-9 * scale) if proven else None,
         orders=tuple(made.orders()),
         standing=standing,
+        retired=tuple(made.retired),
         runs=tuple(made.runs()),
         models={sku: known[sku] for sku in sorted({each.item for each in standing})},
         notes=tuple(_notes(instance, answer)),
@@ -145,7 +150,10 @@ def _notes(instance: Instance, answer: Answer) -> Iterator[str]:
     left_out = instance.left_out
     if len(answer.worth) > 1:
         yield "Priorities: value and bound are those of the first class; later ones follow it."
-    yield "Not counted: labour of rewiring and of moves; idle shares of write bandwidth, lent."
+    free = not any(rule.rewiring_usd for rule in instance.portfolio.market.values())
+    rewiring = "labour of rewiring (market.switch.rewiring) and of moves"
+    labour = rewiring if free else "labour of moves"
+    yield f"Not counted: {labour}; idle shares of write bandwidth, lent."
     if answer.status == "limit":
         yield "The gap is above the target: stopped by the time limit or by rounds."
     if left_out:
@@ -163,8 +171,9 @@ class _Assembly:
             units = {sku: self._whole(program.units[at, sku, period]) for sku in place.offers}
             counts = bill(place.case, units, ()).counts
             self.needed[at, period] = {sku: round(counts[sku]) for sku in place.items} | units
-        self.needs: dict[tuple[int, str], list[int]] = {}
+        self.retired = [*self._retirements()]
         self.bought: dict[tuple[int, str], list[int]] = {}
+        self.needs: dict[tuple[int, str], list[int]] = {}
         for at, place in enumerate(self.places):
             for sku, item in place.items.items():
                 orders = [self._whole(program.bought[at, sku, p]) for p in self.periods]
@@ -181,14 +190,22 @@ class _Assembly:
 
     # Units
 
-    def _left(self, at: int, sku: str, period: int) -> int:
-        """Owned units of an item that are not retired in a period; -1 is before the first."""
-        owned = float(self.places[at].owned.get(sku, 0))
-        return self._whole(self.program.old.get((at, sku, period), owned))
+    def _retirements(self) -> Iterator[Retirement]:
+        """Yield the units that leave, by site and item."""
+        for (at, sku, arrived, period), gone in self.program.gone.items():
+            if quantity := self._whole(gone):
+                where = {"site": self.places[at].name, "item": sku, "arrived": arrived}
+                yield Retirement(period=period + 1, quantity=quantity, **where)
+
+    def _gone(self, place: Place, sku: str, period: int) -> int:
+        """Units that are retired until a period."""
+        here = (r for r in self.retired if (r.site, r.item) == (place.name, sku))
+        return sum(each.quantity for each in here if each.period <= period + 1)
 
     def _units_to_buy(self, at: int, place: Place, sku: str, period: int) -> int:
         """The units that must have been bought until a period."""
-        count, owned = self.needed[at, period][sku], self._left(at, sku, period)
+        count = self.needed[at, period][sku] + self._gone(place, sku, period)
+        owned = place.owned.get(sku, 0)
         if sku in place.offers:  # spares are those of units bought
             count, owned = count - owned, 0
         return max(0, count + math.ceil(place.items[sku].spare_share * count - 1e-9) - owned)
@@ -198,45 +215,28 @@ class _Assembly:
         for period, (at, place) in product(self.periods, enumerate(self.places)):
             for sku in place.items:
                 bought = sum(self.bought.get((at, sku), [])[: period + 1])
-                left = self._left(at, sku, period)
+                gone = self._gone(place, sku, period)
                 standing = Standing(
                     period=period + 1,
                     site=place.name,
                     item=sku,
                     category=place.inputs.item(sku).category,
                     needed=self.needed[at, period][sku],
-                    held=left + bought,
-                    retired=place.owned.get(sku, 0) - left,
+                    held=place.owned.get(sku, 0) + bought - gone,
+                    retired=gone,
                 )
                 if standing.held or standing.needed or standing.retired:
                     yield standing
 
     def orders(self) -> list[Order]:
         """Orders by date and site, the largest first."""
-        instance, found = self.instance, list[Order]()
+        found = list[Order]()
         for (at, sku), counts in self.bought.items():
             place, needs = self.places[at], self.needs[at, sku]
-            item, lead = place.inputs.item(sku), instance.rule(place, sku).lead
             for arrives, quantity in ((p, count) for p, count in enumerate(counts) if count):
-                ordered, before = arrives - lead, sum(counts[:arrives])
-                price = instance.price_usd(place, sku, ordered)
-                used = (p for p in self.periods[arrives:] if needs[p] > before)
-                order = Order(
-                    period=ordered + 1,
-                    arrives=arrives + 1,
-                    in_use_from=next(used, arrives) + 1,
-                    date=instance.start(ordered),
-                    site=place.name,
-                    item=sku,
-                    model=item.product,
-                    part_number=item.part_number,
-                    category=item.category,
-                    quantity=quantity,
-                    unit_net_usd=price,
-                    extended_usd=round(price * quantity, 2),
-                    support_usd_per_year=place.items[sku].support_usd_per_year * quantity,
-                )
-                found.append(order)
+                before = sum(counts[:arrives])
+                used = next((p for p in self.periods[arrives:] if needs[p] > before), arrives)
+                found.append(self.instance.order(place, sku, arrives, quantity, used))
         return sorted(found, key=lambda o: (o.period, o.site, -o.extended_usd, o.item))
 
     # Runs
@@ -270,7 +270,6 @@ class _Assembly:
             endurance_tb_per_day=None if math.isinf(at.endured) else at.endured,
             interval_s=work.interval_s(at),
             goodput=kept,
-            useful_gpus=gpus * kept,
             useful_pflops=pflops,
             **self._where(column, run.period),
         )
@@ -282,9 +281,8 @@ class _Assembly:
         if self.program.portfolio.restores != "alone":
             return at
         read = self._worth(self.program.delivered(column.site, run.period)[1])
-        for other in self.program.runs:
-            here = (other.column.site, other.period) == (column.site, run.period)
-            if here and other is not run and self._worth(other.runs) > 0.5:
+        for other in self.program.runs_at(column.site, run.period):
+            if other is not run and self._worth(other.runs) > 0.5:
                 each = other.column.case.job.ingest_per_gpu_gb_per_s
                 read -= each * self._worth(other.gpus)
         factors = [

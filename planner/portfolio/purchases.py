@@ -1,6 +1,6 @@
 """Purchases of a portfolio as rows of its integer program: units, dependent items, limits, money.
 
-    units in place = owned - retired + bought so far      by item, site and period
+    units in place = owned + bought so far - retired      by item, site and period
     bought until p >= needed in p + spares - owned        for every item of the bill
     power, heat, racks <= limits of site and period;  capital by period and in total;  TCO
 
@@ -12,43 +12,18 @@ Money is in MUSD.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from pulp import LpMaximize, LpProblem, lpSum
 
 from planner.case.figures import weights
+from planner.case.items import Offer
 from planner.case.job import ROUNDING
-from planner.limits import MILLION, SUPPLIES
+from planner.limits import MILLION, named
 from planner.optimizer.counts import Counts, Expression, Rows
-from planner.portfolio.inputs import Instance, Place
+from planner.portfolio.instance import Instance, Place, layers
 from planner.portfolio.schema import Use
-
-SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
-
-
-class Limit(NamedTuple):
-    """A limit of the problem: ``used <= most``, or ``used >= most`` of a floor."""
-
-    name: str
-    period: int | None
-    site: str | None
-    unit: str
-    used: Expression
-    most: float
-    floor: bool = False
-
-    @property
-    def key(self) -> str:
-        """A name that tells it from all others."""
-        name = self.name if self.site is None else f"{self.name}.{self.site}"
-        return name if self.period is None else f"{name}@{self.period}"
-
-    def use(self, used: float) -> Use:
-        """The limit with its use, as in a plan."""
-        known = self._asdict() | {"period": None if self.period is None else self.period + 1}
-        fields = {name: known[name] for name in ("name", "period", "site", "unit")}
-        return Use(used=used, limit=self.most, **fields)
 
 
 class Purchases(Rows):
@@ -65,7 +40,7 @@ class Purchases(Rows):
         instance: Instance,
         *,
         elastic: bool = False,
-        moved: Callable[[Limit], float] | None = None,
+        moved: Callable[[Use], float] | None = None,
         sites: Collection[int] | None = None,
     ) -> None:
         super().__init__(LpProblem("portfolio", LpMaximize))
@@ -75,58 +50,78 @@ class Purchases(Rows):
             at: place for at, place in enumerate(instance.places) if sites is None or at in sites
         }
         self.portfolio, self.periods = instance.portfolio, instance.periods
-        self.limits: list[Limit] = []
+        self.limits: list[tuple[Use, Expression]] = []
+        """Each with its use."""
         self.missed: dict[str, Expression] = {}
         self.slack = self.number("slack")
         """By how much floors are passed, as a share: free in the polish alone."""
         self.new: dict[tuple[int, str, int], Expression] = {}
-        self.old: dict[tuple[int, str, int], Expression] = {}
         self.units: dict[tuple[int, str, int], Expression] = {}
         self.bought: dict[tuple[int, str, int], Expression] = {}
         self.counts: dict[tuple[int, int], Counts] = {}
         self.family: dict[tuple[int, str], Expression] = {}
+        self.gone: dict[tuple[int, str, int, int], Expression] = {}
+        """Units that are retired, by the period after their arrival, 0 if owned, and that."""
+        self.labour: dict[int, list[Expression]] = {}
+        """Cost of rewiring by period, MUSD."""
         for at, place in self.places.items():
             self.in_place(at, place)
             self.storage_families(at, place)
             for item_id in place.items:
                 self.purchases(at, place, item_id)
-            for period in self.periods:
-                self.supplies(at, place, period)
+            for use in instance.limits():
+                if use.site == place.name and use.period is not None:
+                    figure = named(use.name).figure
+                    self.hold(use, self.sum_of(at, use.period - 1, figure))
+            self.rewiring(at, place)
         self.stock()
         self.money()
 
     def in_place(self, at: int, place: Place) -> None:
-        """X_p = owned - retired + bought until p; counts of the items that depend on them."""
+        """X_p = owned + bought until p - retired; counts of the items that depend on them."""
         for offer in place.case.offers():
-            sku, top = offer.id, float(place.tops[offer.id])
-            first, rule = self.instance.first_arrival(place, sku), self.instance.rule(place, sku)
-            stays: Expression = float(place.owned.get(sku, 0))
-            bought: list[Expression] = []
+            first, owned = self.instance.first_arrival(place, offer.id), self.owned(at, offer.id)
+            terms: list[Expression] = []
             for period in self.periods:
-                key = f"{at}.{sku}@{period}"
+                key, top = f"{at}.{offer.id}@{period}", float(place.tops[offer.id])
+                terms += (-1.0 * gone for gone in self._retired(at, place, offer, period))
                 if period >= first:
-                    self.new[at, sku, period] = self.whole(f"new.{key}", top)
-                    bought.append(self.new[at, sku, period])
-                if rule.retire and place.owned.get(sku, 0):
-                    left = self.whole(f"old.{key}", float(place.owned[sku]))
-                    self.row(f"old.{key}", left - stays <= 0.0)
-                    stays = left
-                    self.old[at, sku, period] = left
-                units = lpSum(bought) + stays
-                self.units[at, sku, period] = units
-                if bought:
+                    self.new[at, offer.id, period] = new = self.whole(f"new.{key}", top)
+                    terms.append(new)
+                self.units[at, offer.id, period] = units = lpSum(terms) + owned
+                if period >= first:
                     self.row(f"top.{key}", units <= top)
-                    if offer.min_units > 1:
-                        some = self.whole(f"some.{key}", 1)
-                        self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
-                        self.row(f"none.{key}", units - top * some <= 0.0)
-
+                if period >= first and offer.min_units > 1:
+                    some = self.whole(f"some.{key}", 1)
+                    self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
+                    self.row(f"none.{key}", units - top * some <= 0.0)
         for period in self.periods:
             rows = Rows(self.problem, f"{at}.", f"@{period}")
             self.counts[at, period] = counts = Counts(rows, place.case, place.tops)
             counts.set_counts({sku: self.units[at, sku, period] for sku in place.offers})
             for item in place.case.companions.items:
                 counts[item.id]
+
+    def owned(self, at: int, sku: str) -> float:
+        """Owned units of an item at a site."""
+        return float(self.places[at].owned.get(sku, 0))
+
+    def _retired(self, at: int, place: Place, offer: Offer, period: int) -> Iterator[Expression]:
+        """Yield the units that are retired in a period, of each period in which they arrived."""
+        sku, first = offer.id, self.instance.first_arrival(place, offer.id)
+        if not self.instance.rule(place, sku).retire:
+            return
+        cohorts = [0] if self.owned(at, sku) else []
+        cohorts += range(first + 1, period + 1) if offer.sold_plainly else ()
+        for since in cohorts:
+            key = f"{at}.{sku}.{since}@{period}"
+            self.gone[at, sku, since, period] = gone = self.whole(
+                f"gone.{key}", float(place.tops[sku])
+            )
+            earlier = [self.gone.get((at, sku, since, q), 0.0) for q in range(period)]
+            there = self.new[at, sku, since - 1] if since else self.owned(at, sku)
+            self.row(f"gone.{key}", lpSum(earlier) + gone - there <= 0.0)
+            yield gone
 
     def storage_families(self, at: int, place: Place) -> None:
         """Maximum number of storage families at a site, the same in all periods."""
@@ -150,8 +145,7 @@ class Purchases(Rows):
         """Bought until p >= needed in p + spares in store - owned; whole packs, minimum orders."""
         item, counted = place.items[item_id], item_id not in place.offers
         first = self.instance.first_arrival(place, item_id)
-        plain = item.spare_share == 0.0 and item.pack == 1 and item.min_order <= 1
-        if not counted and plain:
+        if not counted and item.sold_plainly:
             for period in self.periods:
                 self.bought[at, item_id, period] = self.new.get((at, item_id, period), 0.0)
             return
@@ -199,87 +193,87 @@ class Purchases(Rows):
         for sku, (most, parts) in stocks.items():
             self.row(f"stock.{sku}", lpSum(parts) <= float(most))
 
-    def supplies(self, at: int, place: Place, period: int) -> None:
-        """Facility power and at the IT load, heat, racks, weight of a site in a period."""
-        for limit in SITE_LIMITS:
-            most = place.limit(limit.field, period)
-            if most is not None:
-                used = self.sum_of(at, period, limit.figure)
-                self.hold(Limit(limit.name, period, place.name, limit.unit, used, most))
-
     def sum_of(self, at: int, period: int, figure: str) -> Expression:
         """A sum over everything in place at a site in a period."""
         place, counts = self.instance.places[at], self.counts[at, period]
         return lpSum(each * count for each, count in weights(place.case, figure, counts, counts))
 
-    def hold(self, limit: Limit) -> None:
+    def hold(self, use: Use, used: Expression) -> None:
         """Add a limit; one that may be missed has a variable for it."""
         if self.moved is not None:
-            limit = limit._replace(most=self.moved(limit))
-        self.limits.append(limit)
-        scale = max(abs(limit.most), 1e-9)
+            use = use.model_copy(update={"limit": self.moved(use)})
+        scale = max(abs(use.limit), 1e-9)
+        self.limits.append((use, used))
         slack: Expression = 0.0
         if self.elastic:
-            slack = self.missed[limit.key] = self.number(f"missed.{limit.key}")
-        if limit.floor:
-            row = (1.0 / scale) * limit.used + slack - self.slack >= limit.most / scale
+            slack = self.missed[use.key] = self.number(f"missed.{use.key}")
+        if use.is_floor:
+            row = (1.0 / scale) * used + slack - self.slack >= use.limit / scale
         else:
-            row = (1.0 / scale) * limit.used - slack <= limit.most / scale
-        self.row(f"limit.{limit.key}", row)
+            row = (1.0 / scale) * used - slack <= use.limit / scale
+        self.row(f"limit.{use.key}", row)
+
+    def rewiring(self, at: int, place: Place) -> None:
+        """Add |kind - kind before| <= most anew,  moved = links before if anew, else 0.
+
+        Of each layer of a fabric whose links cost something to lay anew.
+        """
+        for fabric in place.case.companions.fabrics:
+            usd = self.instance.rule(place, fabric.switch).rewiring_usd
+            if not usd or not fabric.sizes:
+                continue
+            sizes = [layers(fabric, size.tree) for size in fabric.sizes]
+            first = place.wired_before.get(fabric.prefix, ((0, 0), (0, 0)))
+            for number, layer in enumerate(("below", "above")):
+                most, most_links = (float(max(s[number][n] for s in sizes)) for n in (0, 1))
+                kind, links = map(float, first[number])
+                for period in self.periods:
+                    counts, name = self.counts[at, period], f"{fabric.prefix}.{layer}"
+                    now, key = counts[name], f"{at}.{name}@{period}"
+                    if not isinstance(links, float) or links:
+                        anew, moved = self.whole(f"anew.{key}", 1), self.number(f"rewired.{key}")
+                        gone = most * (1.0 - counts[f"{fabric.prefix}.any"])
+                        self.row(f"anew.{key}", now - kind - most * anew <= 0.0)
+                        self.row(f"anew_less.{key}", kind - now - most * anew - gone <= 0.0)
+                        row = links - moved + most_links * anew <= most_links
+                        self.row(f"rewired.{key}", row)
+                        self.row(f"rewired_no_more.{key}", moved - links <= 0.0)
+                        self.row(f"not_anew.{key}", moved - most_links * anew <= 0.0)
+                        self.labour.setdefault(period, []).append(usd / MILLION * moved)
+                    kind, links = now, counts[f"{name}.links"]
 
     # Money, MUSD
 
     def money(self) -> None:
         """Capital by period of the order; TCO discounted, less resale and residual value."""
-        instance, budget = self.instance, self.portfolio.budget
-        self.capex: dict[int, Expression] = {}
-        paid: dict[int, list[Expression]] = {period: [] for period in self.periods}
-        later: list[Expression] = []
+        instance, later = self.instance, list[Expression]()
+        paid = {period: self.labour.get(period, []) for period in self.periods}
         for (at, sku, period), bought in self.bought.items():
             if isinstance(bought, float):
                 continue
-            place = instance.places[at]
-            lead = instance.rule(place, sku).lead
-            price = instance.price_usd(place, sku, period - lead) / MILLION
+            place, ordered = self.places[at], period - instance.rule(self.places[at], sku).lead
+            price = instance.price_usd(place, sku, ordered) / MILLION
             if price:
-                paid[period - lead].append(price * bought)
-            more = math.fsum(
-                usd / MILLION * instance.discount(p * instance.years)
-                for p, usd in enumerate(instance.support_usd(place, sku, period))
-            )
-            left = instance.residual_share(place, sku, period) * price
-            more -= left * instance.discount(len(self.periods) * instance.years)
+                paid[ordered].append(price * bought)
+            more = instance.later_usd(place, sku, period, period) / MILLION
             if more:
                 later.append(more * bought)
+        for (at, sku, since, period), gone in self.gone.items():
+            usd = instance.discount(period) * instance.resale_usd(self.places[at], sku, period)
+            if since:
+                usd += instance.later_usd(self.places[at], sku, since - 1, period)
+            later.append((-usd / MILLION) * gone)
         self.capex = {period: lpSum(parts) for period, parts in paid.items()}
-        resale = self._resale()
         self.total_capex = lpSum(self.capex.values())
-        running = []
-        for period in self.periods:
-            energy = lpSum(
-                self.sum_of(at, period, "energy_usd_per_year") * (instance.years / MILLION)
-                for at in self.places
-            )
-            now = self.capex[period] + energy - resale[period]
-            running.append(instance.discount(period * instance.years) * now)
-        self.tco = lpSum(running) + lpSum(later)
-        given = budget.capex.per_period_usd
-        for period in self.periods if given and not self.part else ():
-            most = given[min(period, len(given) - 1)] / MILLION
-            self.hold(Limit("capex", period, None, "MUSD", self.capex[period], most))
-        if budget.capex.total_usd is not None and not self.part:
-            most = budget.capex.total_usd / MILLION
-            self.hold(Limit("capex", None, None, "MUSD", self.total_capex, most))
-        if budget.tco_usd is not None and not self.part:
-            self.hold(Limit("tco", None, None, "MUSD", self.tco, budget.tco_usd / MILLION))
+        discounted = [
+            instance.discount(p) * (self.capex[p] + self._energy(p)) for p in self.periods
+        ]
+        self.tco = lpSum([*discounted, *later])
+        for use in instance.limits():
+            if use.name in ("capex", "tco") and not self.part:
+                capex = self.total_capex if use.period is None else self.capex[use.period - 1]
+                self.hold(use, self.tco if use.name == "tco" else capex)
 
-    def _resale(self) -> dict[int, Expression]:
-        found: dict[int, list[Expression]] = {period: [] for period in self.periods}
-        for (at, sku, period), left in self.old.items():
-            place = self.instance.places[at]
-            before = self.old.get((at, sku, period - 1), float(place.owned[sku]))
-            share = self.instance.rule(place, sku).resale
-            worth = share * self.instance.price_usd(place, sku, period) / MILLION
-            if worth:
-                found[period].append(worth * before - worth * left)
-        return {period: lpSum(parts) for period, parts in found.items()}
+    def _energy(self, period: int) -> Expression:
+        usd = (self.sum_of(at, period, "energy_usd_per_year") for at in self.places)
+        return lpSum((self.instance.years / MILLION) * each for each in usd)

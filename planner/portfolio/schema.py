@@ -32,6 +32,7 @@ from planner.schema import (
 )
 from planner.schema.catalog import Category
 from planner.schema.job import Job
+from planner.schema.plan import NetworkName
 from planner.schema.prices import CurrencyCode, Exchange
 from planner.schema.problem import Consider, Extra, Indifference, Network, Quantity, Site, Storage
 
@@ -109,10 +110,12 @@ class MarketRule(Model):
         price_trend: change of the price per year, as a share.
         available_from: first period in which it can be ordered.
         lead: periods from order to use; it is paid when ordered.
-        retire: whether owned units may be retired, at the start of any period.
+        retire: whether units may be retired at the start of a period. Of those bought, items sold
+            one by one, without cold spares.
         resale: what retiring pays, a share of the price in that period.
         residual_loss: share of its price that a bought unit loses per year; without one nothing is
             left at the end.
+        rewiring_usd: labour for a link of a switch that is laid anew, as spines or cores change.
     """
 
     price_trend: Trend = 0.0
@@ -121,6 +124,7 @@ class MarketRule(Model):
     retire: bool = False
     resale: Share = 0.0
     residual_loss: Share | None = None
+    rewiring_usd: Money = Field(default=0.0, alias="rewiring")
 
 
 class Window(Model):
@@ -316,10 +320,7 @@ class Order(Record):
 
 
 class Standing(Record):
-    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned.
-
-    ``retired`` are owned units that are gone.
-    """
+    """Units at a site in a period: ``needed`` in service, ``held``, and ``retired`` so far."""
 
     period: int
     site: str
@@ -328,6 +329,27 @@ class Standing(Record):
     needed: int
     held: int
     retired: int = 0
+
+
+class Retirement(Record):
+    """Units that leave at the start of a period; ``arrived``: that of their order, 0 if owned."""
+
+    period: int
+    site: str
+    item: str
+    arrived: int
+    quantity: int
+
+
+class Rewiring(Record):
+    """Links of a fabric that are laid anew at the start of a period: its spines or cores change."""
+
+    period: int
+    site: str
+    network: NetworkName
+    switch: str
+    links: int
+    usd: float
 
 
 class JobRun(Record):
@@ -349,7 +371,6 @@ class JobRun(Record):
     endurance_tb_per_day: float | None = None
     interval_s: float | None = None
     goodput: float | None = None
-    useful_gpus: float | None = None
     useful_pflops: float | None = None
     tokens: float | None = None
 
@@ -385,6 +406,12 @@ class Use(Record):
     used: float
     limit: float
     binding: bool = False
+
+    @property
+    def key(self) -> str:
+        """A name that tells it from all others; periods count from 0."""
+        name = self.name if self.site is None else f"{self.name}.{self.site}"
+        return name if self.period is None else f"{name}@{self.period - 1}"
 
     @property
     def is_floor(self) -> bool:
@@ -433,6 +460,8 @@ class PortfolioPlan(Shown, Record):
     residual_usd: float = 0.0
     orders: tuple[Order, ...] = ()
     standing: tuple[Standing, ...] = ()
+    retired: tuple[Retirement, ...] = ()
+    rewired: tuple[Rewiring, ...] = ()
     runs: tuple[JobRun, ...] = ()
     jobs: tuple[JobResult, ...] = ()
     uses: tuple[Use, ...] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pulp import LpInteger, LpMinimize, LpProblem, lpSum
 
@@ -13,9 +12,7 @@ from planner.optimizer import solvers
 from planner.optimizer.counts import Expression
 from planner.optimizer.solvers import Solved
 from planner.portfolio.averaged import Averaged, block_starts
-
-if TYPE_CHECKING:
-    from planner.portfolio.search import Found, Search
+from planner.portfolio.rounds import Found, Rounds
 
 Key = tuple[int, tuple[int, ...]]
 """A site, and jobs that run there."""
@@ -35,12 +32,12 @@ class Sites:
     that such limits bind together, and jobs that move, leave all sites one part.
     """
 
-    def __init__(self, search: Search, goal: Expression, *, least: bool) -> None:
-        program = search.program
-        self.search, self.least, self.goal = search, least, goal
+    def __init__(self, whole: Rounds, goal: Expression, *, least: bool) -> None:
+        program = whole.program
+        self.whole, self.least, self.goal = whole, least, goal
         self.money = least or program.portfolio.budget.tco_usd is not None
         everyone = tuple(range(len(program.portfolio.jobs)))
-        self.parts, self.constant = [(search, goal)], 0.0
+        self.parts, self.constant = [(whole, goal)], 0.0
         self.bounds: dict[Key, float] = {}
         self.solutions: dict[Key, dict[str, float]] = {}
         self.plans: dict[Key, Found] = {}
@@ -55,7 +52,7 @@ class Sites:
 
     def _is_separable(self) -> bool:
         """Whether sites may be parts: jobs stay, sets of jobs are few, sites that share many."""
-        program = self.search.program
+        program = self.whole.program
         at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
         return (
             len(program.places) > (1 if self.price is None else FEW_SITES)
@@ -69,21 +66,21 @@ class Sites:
         """The price of what all sites together use of their limits, less that of the limits."""
         parts: list[Expression] = []
         by_row = {name.partition(".")[2]: dual for name, dual in duals.items()}
-        for limit in self.search.program.limits:
-            each = -by_row.get(f"limit.{limit.key}", 0.0) / max(abs(limit.most), 1e-9)
-            if limit.site is None and not limit.floor and each > 0.0:
-                parts.append(each * limit.used - each * limit.most)
+        for use, used in self.whole.program.limits:
+            each = -by_row.get(f"limit.{use.key}", 0.0) / max(abs(use.limit), 1e-9)
+            if use.site is None and not use.is_floor and each > 0.0:
+                parts.append(each * used - each * use.limit)
         return lpSum(parts) if parts else None
 
     def _bound_sets(self) -> None:
         """Find the bound by fractions of each site with each set of jobs, at the prices."""
         goal = self.goal if self.price is None else self.goal + self.price
         self.constant, self.bounds, self.averaged = goal.constant, {}, {}
-        parts = [self.search.part(at) for at in self.search.program.places]
+        parts = [self.whole.part(at) for at in self.whole.program.places]
         self.parts = [(part, part.take_goal(goal)) for part in parts]
         for at, part in enumerate(parts):
             for jobs in part.program.sets_of_jobs():
-                if not self.search.late():
+                if not self.whole.late():
                     self._bound_by_fractions(at, jobs)
 
     def _bound_by_fractions(self, at: int, jobs: tuple[int, ...]) -> Solved:
@@ -115,7 +112,7 @@ class Sites:
         problem.setObjective(lpSum(self.bounds[key] * x for key, x in chosen.items()))
         for at in range(len(self.parts)):
             problem.addConstraint(lpSum(x for key, x in chosen.items() if key[0] == at) == 1)
-        for number, job in enumerate(self.search.program.portfolio.jobs):
+        for number, job in enumerate(self.whole.program.portfolio.jobs):
             runs = lpSum(x for key, x in chosen.items() if number in key[1])
             optional = job.optional and len(self.parts) > 1
             problem.addConstraint(runs <= 1 if optional else runs == 1)

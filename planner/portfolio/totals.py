@@ -15,17 +15,19 @@ from itertools import product
 from types import SimpleNamespace
 from typing import Any, cast
 
-from planner.limits import MILLION, SUPPLIES
+from planner.limits import MILLION, named
 from planner.optimizer.bill import bill
 from planner.plan.hall import fabric_reports, rack_groups
-from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance, Place
+from planner.portfolio.instance import SECONDS_PER_YEAR, Instance, Place
 from planner.portfolio.schema import (
     AnyJob,
     JobResult,
     JobRun,
+    MarketRule,
     MoneyOfPeriod,
     Order,
     PortfolioPlan,
+    Rewiring,
     TrainingJob,
     Use,
 )
@@ -33,7 +35,7 @@ from planner.report.formats import spans
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.sizing.throughput import FLOP_PER_PARAMETER_TOKEN
-from planner.verifier.basis import Basis, Findings
+from planner.verifier.basis import Basis, Findings, Sale
 from planner.verifier.bill import HOURS_PER_YEAR, Bill, build_bill, check_racks
 from planner.verifier.physics import least_replicas, usable_gpus, whole_replica
 
@@ -67,12 +69,14 @@ class Totals:
             units = {sku: self.standing.get((name, sku, period)) for sku in place.offers}
             cluster = {sku: s.needed for sku, s in units.items() if s and s.needed}
             self.halls[name, period] = _build_hall(self.found, place, self.basis[name], cluster)
-        self.capex = math.fsum(order.extended_usd for order in plan.orders)
+        self.rewired = [each for name in self.site for each in self._rewired(name)]
+        self.sums = {key: self._sums(*key) for key in self.halls}
         self.money, self.residual = [*map(self._money, self.periods)], self._residual()
+        self.capex = math.fsum(money.capex_usd for money in self.money)
         costs = (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd for m in self.money)
         rates = (m.discount for m in self.money)
         self.tco = math.fsum(map(operator.mul, costs, rates)) - self.residual
-        self.uses = [self._use(*row) for row in self._limits() if row[-1] is not None]
+        self.uses = [self._use(limit) for limit in instance.limits()]
 
     def fields(self) -> dict[str, Any]:
         """All totals as fields of the plan."""
@@ -84,6 +88,7 @@ class Totals:
             "tco_usd": self.tco,
             "residual_usd": self.residual,
             "money": tuple(self.money),
+            "rewired": tuple(self.rewired),
             "uses": tuple(self.uses),
             "jobs": tuple(self._result(name) for name in self.jobs),
             "runs": tuple(run.model_copy(update={"tokens": count}) for run, count in runs),
@@ -91,30 +96,62 @@ class Totals:
 
     # Money
 
+    def _sale(self, site: str, sku: str) -> tuple[MarketRule, Sale]:
+        """Market rule of an item and the terms of buying it at a site."""
+        item = self.basis[site].items[sku]
+        return self.portfolio.rule(sku, item.category), self.basis[site].sale(item)
+
     def price(self, site: str, sku: str, period: int) -> float:
         """Net price of a unit that is ordered in a period, USD before it is rounded."""
-        item = self.site[site].inputs.item(sku)
-        trend = self.portfolio.rule(sku, item.category).price_trend
-        net_usd = self.basis[site].sale(item).net_usd or 0.0
-        return net_usd * float((1.0 + trend) ** ((period - 1) * self.years))
+        rule, sale = self._sale(site, sku)
+        change = float((1.0 + rule.price_trend) ** ((period - 1) * self.years))
+        return (sale.net_usd or 0.0) * change
 
     def support(self, order: Order) -> float:
         """Support of an order while it is paid, USD per year."""
-        sale = self.basis[order.site].sale(self.site[order.site].inputs.item(order.item))
-        if sale.price is None or sale.net_usd is None:
-            return 0.0
-        return sale.support_usd_per_year(sale.net_usd) * order.quantity
+        price = self.price(order.site, order.item, order.period)
+        return self._sale(order.site, order.item)[1].support_usd_per_year(price) * order.quantity
+
+    def _left(self, order: Order, period: int) -> float:
+        """Share of an order that is not retired until a period."""
+        key = order.site, order.item, order.arrives
+        gone = (r for r in self.plan.retired if (r.site, r.item, r.arrived) == key)
+        return 1.0 - sum(r.quantity for r in gone if r.period <= period) / order.quantity
+
+    def _rewired(self, name: str) -> Iterator[Rewiring]:
+        """Yield what is laid anew at a site: layers of fabrics of another kind than before."""
+        place, before = self.site[name], self.site[name].wired_before
+        for period in self.periods:
+            cluster = self.halls[name, period].cluster
+            wired = place.wired({sku: cluster.get(sku, 0) for sku in place.offers})
+            for fabric in place.case.companions.fabrics:
+                ends = (each.get(fabric.prefix, ()) for each in (before, wired))
+                layers = zip(*ends, strict=False)  # none where there is none
+                links = sum(count for (kind, count), (other, _) in layers if kind != other)
+                if links:
+                    usd = self.portfolio.rule(fabric.switch, "switch").rewiring_usd * links
+                    found = {"network": fabric.network, "switch": fabric.switch, "usd": usd}
+                    yield Rewiring(period=period, site=name, links=links, **found)
+            before = wired
 
     def _money(self, period: int) -> MoneyOfPeriod:
         plan, rate = self.plan, self.portfolio.term.discount_rate
+        spent = [order.extended_usd for order in plan.orders if order.period == period]
+        spent += [each.usd for each in self.rewired if each.period == period]
         return MoneyOfPeriod(
             period=period,
             start=self.instance.start(period - 1),
             discount=(1.0 + rate) ** -((period - 1) * self.years),
-            capex_usd=math.fsum(o.extended_usd for o in plan.orders if o.period == period),
+            capex_usd=math.fsum(spent),
             energy_usd=math.fsum(self._energy(name, period) for name in self.site) * self.years,
             support_usd=math.fsum(self._supported(order, period) for order in plan.orders),
-            resale_usd=math.fsum(self._resale(period)),
+            resale_usd=math.fsum(
+                each.quantity
+                * self._sale(each.site, each.item)[0].resale
+                * self.price(each.site, each.item, period)
+                for each in plan.retired
+                if each.period == period
+            ),
         )
 
     def _energy(self, name: str, period: int) -> float:
@@ -129,22 +166,13 @@ class Totals:
 
     def _supported(self, order: Order, period: int) -> float:
         """Support and subscription of an order in a period, USD."""
-        sale = self.basis[order.site].sale(self.site[order.site].inputs.item(order.item))
+        _, sale = self._sale(order.site, order.item)
         begun = (period - order.arrives) * self.years
         if begun < 0.0 or sale.price is None:
             return 0.0
         rent = (sale.price.per_year_usd or 0.0) * (1.0 - sale.discount) * order.quantity
         paid = max(0.0, begun + self.years - max(begun, sale.start))
-        return rent * self.years + self.support(order) * paid
-
-    def _resale(self, period: int) -> Iterator[float]:
-        """Yield the income from owned units retired at the start of a period, USD."""
-        for (site, sku, when), s in self.standing.items():
-            before = self.standing.get((site, sku, period - 1))
-            gone = s.retired - (before.retired if before else 0)
-            if when == period and gone:
-                rule = self.portfolio.rule(sku, s.category)
-                yield gone * rule.resale * self.price(site, sku, period)
+        return self._left(order, period) * (rent * self.years + self.support(order) * paid)
 
     def _residual(self) -> float:
         """Present value of bought units at the end, USD."""
@@ -152,8 +180,8 @@ class Totals:
         for order in self.plan.orders:
             loss = self.portfolio.rule(order.item, order.category).residual_loss
             if loss is not None:
-                age = (end + 1 - order.arrives) * self.years
-                usd += order.extended_usd * float((1.0 - loss) ** age)
+                kept = float((1.0 - loss) ** ((end + 1 - order.arrives) * self.years))
+                usd += order.extended_usd * self._left(order, end) * kept
         rate = self.portfolio.term.discount_rate
         return float(usd * (1.0 + rate) ** -(end * self.years))
 
@@ -163,7 +191,7 @@ class Totals:
         items = self.basis[name].items
         return [(items[sku], n) for sku, n in self.halls[name, period].in_place.items()]
 
-    def _of_site(self, name: str, period: int) -> Mapping[str, float]:
+    def _sums(self, name: str, period: int) -> Mapping[str, float]:
         """Sums over everything in place at a site that it may limit."""
         sums = defaultdict[str, float](float, racks=float(self.halls[name, period].room.racks))
         for item, count in self._items(name, period):
@@ -171,48 +199,27 @@ class Totals:
                 sums[figure] += each * count
         return sums
 
-    def _limits(self) -> Iterator[tuple[str, int | None, str | None, str, float, float | None]]:
-        """Yield name, period, site and unit of every limit, its use, and the limit, if any."""
-        budget, given = self.portfolio.budget, self.portfolio.budget.capex.per_period_usd
-        for (name, place), period in product(self.site.items(), self.periods):
-            sums = self._of_site(name, period)
-            for limit in (each for each in SUPPLIES if not each.path.startswith("budget.")):
-                most = place.limit(limit.field, period - 1)
-                yield limit.name, period, name, limit.unit, sums[limit.field], most
-        for period in self.periods if given else ():
-            used, most = self.money[period - 1].capex_usd, given[min(period, len(given)) - 1]
-            yield "capex", period, None, "MUSD", used / MILLION, most / MILLION
-        totals = ("capex", self.capex, budget.capex.total_usd), ("tco", self.tco, budget.tco_usd)
-        for label, used, total in totals:
-            yield label, None, None, "MUSD", used / MILLION, total and total / MILLION
-        for name, job in self.jobs.items():
-            if not isinstance(job, TrainingJob):
-                continue
-            work = {run.period: run.useful_pflops or 0.0 for run in self.runs[name]}
-            last, floor, goal = self.portfolio.last_of(job), job.min_useful_pflops, job.tokens
-            for period in range(job.window.first, last + 1):
-                used = work.get(period, 0.0)
-                yield f"work_of_{name}", period, None, "PFLOP/s", used, floor
-            if goal is not None:
-                by, count = goal.by or last, goal.count / TRILLION
-                used = (self._tokens(job, by) or 0.0) / TRILLION
-                yield f"tokens_of_{name}", by, None, "T", used, count
+    def _used(self, limit: Use) -> float:
+        """What the plan uses of a limit."""
+        if limit.site is not None and limit.period is not None:
+            return self.sums[limit.site, limit.period][named(limit.name).field]
+        if limit.name == "tco":
+            return self.tco / MILLION
+        if limit.name == "capex":
+            usd = self.capex if limit.period is None else self.money[limit.period - 1].capex_usd
+            return usd / MILLION
+        kind, _, name = limit.name.partition("_of_")
+        if kind == "tokens":
+            return (self._tokens(self.jobs[name], limit.period or 0) or 0.0) / TRILLION
+        runs = (run for run in self.runs[name] if run.period == limit.period)
+        return sum(run.useful_pflops or 0.0 for run in runs)
 
-    def _use(
-        self,
-        name: str,
-        period: int | None,
-        site: str | None,
-        unit: str,
-        used: float,
-        limit: float | None,
-    ) -> Use:
-        assert limit is not None
-        use = Use(name=name, period=period, site=site, unit=unit, used=used, limit=limit)
+    def _use(self, limit: Use) -> Use:
+        use = limit.model_copy(update={"used": self._used(limit)})
         steps = [step for run in self.plan.runs if (step := self._step(use, run))]
-        step = min(steps, default=1.0 if unit == "racks" else TIGHT * limit)
-        full = used + step > limit * (1.0 + MET)
-        return use.model_copy(update={"binding": used - step < limit if use.is_floor else full})
+        step = min(steps, default=1.0 if use.unit == "racks" else TIGHT * use.limit)
+        full, short = use.used + step > use.limit * (1.0 + MET), use.used - step < use.limit
+        return use.model_copy(update={"binding": short if use.is_floor else full})
 
     def _step(self, use: Use, run: JobRun) -> float:
         """What one more replica or system of a run takes of a limit; 0 where it takes nothing."""
@@ -232,7 +239,7 @@ class Totals:
         return use.used * gpus / run.gpus if mine else 0.0
 
     def _item(self, run: JobRun) -> Item:
-        return self.site[run.site].inputs.item(run.item)
+        return self.basis[run.site].items[run.item]
 
     # Jobs
 
@@ -297,8 +304,7 @@ class Totals:
         if name in ("cost", "tco"):
             return self.capex if name == "cost" else self.tco
         if name == "power":
-            every = (self._of_site(*key)["facility_power_kw"] for key in self.halls)
-            return math.fsum(every) / count
+            return math.fsum(each["facility_power_kw"] for each in self.sums.values()) / count
         jobs = [job for job in self.jobs.values() if isinstance(job, TrainingJob)]
         first = min((job.priority for job in jobs), default=1)
         jobs = [job for job in jobs if job.priority == first]

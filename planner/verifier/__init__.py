@@ -20,7 +20,14 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.verifier.basis import DECIDED, Basis, Findings, Near
 from planner.verifier.basis import unit_faults as unit_faults
-from planner.verifier.bill import build_bill, check_lines, check_racks, check_totals, fits
+from planner.verifier.bill import (
+    build_bill,
+    check_lines,
+    check_options,
+    check_racks,
+    check_totals,
+    fits,
+)
 from planner.verifier.fabric import choose_fabric, plug_of
 from planner.verifier.job import Run, check_job, choose_ways
 from planner.verifier.limits import Reached, check_limits, check_objective, given
@@ -135,6 +142,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
         check_racks(found, basis, plan, bill)
     check_job(found, run)
     check_totals(found, basis, plan, bill.room)
+    check_options(found, basis, plan)
     check_limits(found, plan, bill, run)
     check_objective(found, plan, run)
 
@@ -169,22 +177,20 @@ def _check_decisions(found: Findings, basis: Basis, counts: Mapping[str, int], j
 
 def _check_items(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
     """Require that the problem allows every item in the cluster, and that none was left out."""
-    left_out = plan.not_considered
     for sku, count in counts.items():
         item = basis.items[sku]
         reason = excluded(basis, item, basis.bought(item, count)) if count else None
+        reason = "listed as not considered" if count and sku in plan.not_considered else reason
         found.require(reason is None, f"lines.{sku}: {reason}")
-        found.require(not count or sku not in left_out, f"lines.{sku}: listed as not considered")
 
 
 def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that each item that may be bought was searched, or is listed with a reason."""
-    left_out = plan.not_considered
     searched = frozenset(plan.searched)
     for sku, item in basis.items.items():
         if item.category in DECIDED:
             reason = excluded(basis, item, 0 if basis.owned(sku) else 1)
-            listed = left_out.get(sku)
+            listed = plan.not_considered.get(sku)
             real = listed is not None and _unfit(basis, item, listed)
             right = listed is not None if reason else (sku in searched) != real
             found.require(right, f"searched: {sku} was not, excluded by {reason or 'nothing'}")

@@ -126,20 +126,21 @@ def present_years(start: float, end: float, rate: float) -> float:
 
 
 class Sale(NamedTuple):
-    """Terms of buying an item; support is paid from ``start`` to ``end`` years of the term.
-
-    ``net_usd`` is before it is rounded to cents, None without a price.
-    """
+    """Terms of buying an item; support is paid from ``start`` to ``end`` years of the term."""
 
     price: Price | None
     discount: float
-    net_usd: float | None
     owned: int
     spare_share: float
     pack: int
     min_order: int
     start: float
     end: float | None
+
+    @property
+    def net_usd(self) -> float | None:
+        """Net price of one unit before it is rounded to cents, None without a price."""
+        return None if self.price is None else self.price.list_usd * (1 - self.discount)
 
     def order(self, count: int) -> int:
         """Units to buy so that ``count`` are there, owned ones included."""
@@ -289,13 +290,12 @@ class Basis:
                 discount = entry.discount if getattr(entry, key) == own else discount
         if term is not None:
             end = min(term.years if term.support_years is None else term.support_years, term.years)
-        net_usd, pack, least, start = None, 1, 0, 0.0
+        pack, least, start = 1, 0, 0.0
         if price is not None:
-            net_usd, pack, least = price.list_usd * (1 - discount), price.pack, price.min_order
-            start = price.support_included_years
+            pack, least, start = price.pack, price.min_order, price.support_included_years
         share = self.problem.spares.get(item.category, 0.0)
         share = share if asked.spares is None else asked.spares
-        return Sale(price, discount, net_usd, self.owned(item.id), share, pack, least, start, end)
+        return Sale(price, discount, self.owned(item.id), share, pack, least, start, end)
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""
@@ -343,10 +343,33 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
             _read_back(found, items[sku], inputs.by_id[sku], sku)
     if len(books) == 1:
         prices = {sku: inputs.prices[sku] for sku in skus & inputs.prices.keys()}
+        built = {sku: price for sku, price in prices.items() if price.parts}
         prices = {sku: price for sku, price in prices.items() if not price.parts}
         for data in _files(books, shipped.price_files(), document.folder, skus):
             _read_back(found, data.get("prices"), prices, "prices")
+            for sku in built.keys() & data.get("prices", {}).keys():
+                own = _sum_parts(Basis.from_inputs(inputs), sku, data)
+                found.expect(f"prices.{sku} of its parts", built[sku], own)
     return found.disagreements
+
+
+def _sum_parts(basis: Basis, sku: str, data: Any) -> dict[str, Near]:
+    """List price and subscription of an item as the sums of the parts in a price book."""
+    item, usd = basis.items[sku], {"once": 0.0, "year": 0.0}
+    media = [(m.type, n * m.raw_tb) for part, n in basis.parts(item) for m in part.media]
+    for part in data["prices"][sku]["parts"]:
+        rate = data["rates"][part["rate"]]
+        count, per = float(part.get("count", 1)), rate.get("per", "unit")
+        if per == "raw_tb":
+            count *= sum(tb for kind, tb in media if kind == rate.get("flash", kind))
+        elif per != "unit":
+            count *= value(item.provides.usable)
+        each_usd = _number(str(rate["usd"]), "USD")
+        if each_usd is None:
+            return {}
+        usd[rate.get("every", "once")] += count * each_usd
+    names = {"list_usd": usd["once"]} | ({"per_year_usd": usd["year"]} if usd["year"] else {})
+    return {name: Near(total_usd, 0.01) for name, total_usd in names.items()}
 
 
 def _files(
@@ -364,10 +387,11 @@ def _files(
 
 def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
     """Compare the quantities in raw data with the same fields of models."""
+    fields = type(model).model_fields if isinstance(model, BaseModel) else {}
     if isinstance(raw, dict):
         for key, each in raw.items():
             part, name = model.get(key) if isinstance(model, Mapping) else None, key
-            for field, about in type(model).model_fields.items() if _is_model(model) else ():
+            for field, about in fields.items():
                 if key in (field, about.alias):
                     part, name = getattr(model, field), field
             _read_back(found, each, part, f"{path}.{name}".strip("."))
@@ -378,18 +402,22 @@ def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
         _compare(found, str(raw).strip(), model, path)
 
 
-def _is_model(model: Any) -> bool:
-    return isinstance(model, BaseModel)
-
-
 def _compare(found: Findings, text: str, stated: float, path: str) -> None:
     """Compare a figure with its text, where that is a quantity in a unit that is read here."""
-    path, match = path.removesuffix(".value"), QUANTITY.match(text)
+    path = path.removesuffix(".value")
     unit = ITEM_UNITS.get(path.partition(".")[2]) or ENDS.get(path.rpartition("_")[2])
+    own = _number(text, unit)
+    if own is not None:
+        found.expect(f"{path} read back from '{text}', {unit}", stated, own)
+
+
+def _number(text: str, unit: str | None) -> float | None:
+    """A quantity in a unit, or a plain number; None where it is not read here."""
+    match = QUANTITY.match(text)
     of_text = (match and match[2]) or ""
     unit = "1" if of_text in PLAIN else unit
     if match is None or unit is None or (of_text and of_text not in BASE):
-        return
-    if of_text in PLAIN or (unit in BASE) == bool(of_text):
-        own = float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)
-        found.expect(f"{path} read back from '{text}', {unit}", stated, own)
+        return None
+    if of_text not in PLAIN and (unit in BASE) != bool(of_text):
+        return None
+    return float(match[1]) * BASE.get(of_text, 1.0) / BASE.get(unit, 1.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -47,22 +48,51 @@ Load = NDArray[np.float64]
 """Height (RU), draw (kW) and weight (kg): of a device, or a rack's room, infinite without limit."""
 
 
-class Room(NamedTuple):
+@dataclass
+class Room:
     """Racks by item, those that network devices share under "", and the PDUs in all of them.
 
     ``products`` are the racks that are products; not ``complete`` where a size or draw is not
     known.
     """
 
-    by_item: Mapping[str, int]
-    products: int
-    pdus: int
-    complete: bool
+    basis: Basis
+    by_item: dict[str, int] = field(default_factory=dict)
+    products: int = 0
+    pdus: int = 0
+    complete: bool = True
 
     @property
     def racks(self) -> int:
         """Racks in all."""
         return sum(self.by_item.values())
+
+    def add(self, counts: Mapping[str, int], stated: int | None = None) -> None:
+        """Add the racks of items: their own, and ``stated`` ones that network devices share.
+
+        Without ``stated`` devices go into the first rack with room.
+        """
+        basis, rack, sharing = self.basis, space(self.basis, "network"), False
+        for sku, count in counts.items():
+            item = basis.items[sku]
+            product, decided = item.consumes.racks is not None, item.category in DECIDED
+            if not product and not decided:
+                sharing |= bool(basis.of_unit(item, "rack_units"))
+                continue
+            each, units = fits(basis, item) or (0, 0)
+            units = units if decided else 1
+            self.complete &= units > 0
+            if units:
+                self.by_item[sku] = racks = -(-count // units) * each
+                load_kw = times(basis.rated_kw(item), units / each)
+                self.products += racks if product else 0
+                self.pdus += 0 if product else pdus_of(basis, load_kw) * racks
+        if sharing:
+            fewest = 0 if rack is None else shared_racks(basis, counts, rack)
+            self.complete &= fewest > 0
+            if rack is not None:
+                self.by_item[""] = fewest if stated is None else stated
+                self.pdus += pdus_of(basis, _densest_kw(basis, rack)) * self.by_item[""]
 
 
 class Bill(NamedTuple):
@@ -95,19 +125,21 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
     for sku in problem.items.keys() & basis.items.keys():
         if basis.items[sku].category in DECIDED and basis.owned(sku):
             standing[sku] = max(standing.get(sku, 0), basis.owned(sku))
-    own, fabrics = racks_of(basis, standing), Fabrics(found, basis, cluster, plan)
+    room, fabrics = Room(basis), Fabrics(found, basis, cluster, plan)
+    room.add(standing)
+    own_pdus = room.pdus
     for report in plan.fabrics:
         if report.network == "compute":
             fabrics.compute(report)
     fabrics.storage()
-    parts, amounts = fabrics.parts, _amounts(basis, cluster, standing, own)
+    parts, amounts = fabrics.parts, _amounts(basis, cluster, standing, room)
     measures = {**amounts, "switch": fabrics.switches("compute", "storage"), "": 0.0}
     extras = {
         sku: extra.count or round_up(measures[extra.per or ""] / extra.every)
         for sku, extra in problem.extras.items()
     }
     clusters = _cluster_parts(basis, cluster)
-    fabrics.managing(extras, clusters, own.pdus)
+    fabrics.managing(extras, clusters, own_pdus)
     fabrics.finish()
     for counts in (extras, clusters, _cooling(basis, amounts["liquid_kw"])):
         parts.update(counts)
@@ -116,15 +148,9 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         assert licence is not None
         vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
         of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
-        parts[sku] = round_up(_amounts(basis, of, {}, own)[licence.per])
+        parts[sku] = round_up(_amounts(basis, of, {}, room)[licence.per])
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
-    joint = racks_of(basis, +parts, sum(shared) if plan.racks else None)
-    room = Room(
-        {**own.by_item, **joint.by_item},
-        own.products + joint.products,
-        own.pdus + joint.pdus,
-        own.complete and joint.complete,
-    )
+    room.add(+parts, sum(shared) if plan.racks else None)
     rack = problem.site.rack
     if rack is not None and rack.pdu is not None:
         parts[rack.pdu.item] += room.pdus
@@ -133,7 +159,7 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
     oob = basis.network.out_of_band
     link = by_speed(basis.items[oob.switch])[0].link if oob else None
     if link is not None:  # consoles on reserved management ports
-        parts[link.cable] += fabrics.switches(*MANAGED) + joint.pdus
+        parts[link.cable] += fabrics.switches(*MANAGED) + room.pdus - own_pdus
     parts.update(_services(basis, amounts | {"rack": room.racks}, {**standing, **+parts}, plan))
     return Bill(cluster, standing, dict(+parts), room)
 
@@ -195,34 +221,6 @@ def _services(
 # Racks.
 
 
-def racks_of(basis: Basis, counts: Mapping[str, int], stated: int | None = None) -> Room:
-    """Racks of items: their own, and ``stated`` ones that network devices share.
-
-    Without ``stated`` devices go into the first rack with room.
-    """
-    rack, racks, sharing = space(basis, "network"), dict[str, int](), list[Load]()
-    products, pdus, complete = 0, 0, True
-    for sku, count in counts.items():
-        item = basis.items[sku]
-        product, decided = item.consumes.racks is not None, item.category in DECIDED
-        if product or decided:
-            each, units = fits(basis, item) or (0, 0)
-            units = units if decided else 1
-            complete &= units > 0
-            if units:
-                racks[sku] = -(-count // units) * each
-                load_kw = times(basis.rated_kw(item), units / each)
-                products += racks[sku] if product else 0
-                pdus += 0 if product else pdus_of(basis, load_kw) * racks[sku]
-        elif basis.of_unit(item, "rack_units"):
-            sharing.append(load_of(basis, item))
-    if rack is not None and sharing:
-        racks[""] = shared_racks(basis, counts, rack) if stated is None else stated
-        pdus += pdus_of(basis, _densest_kw(basis, rack)) * racks[""]
-        complete &= all(held(rack * (1 + RELATIVE), load) for load in sharing)
-    return Room(racks, products, pdus, complete and (rack is not None or not sharing))
-
-
 def space(basis: Basis, name: RackClassName) -> Load | None:
     """Room of a rack of a class, None where racks have no size."""
     site = basis.problem.site
@@ -279,7 +277,7 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     if rack is None:
         return None
     parts = basis.parts(item)
-    spread = first_fit([(load_of(basis, p), n) for p, n in parts], rack) if item.components else 1
+    spread = first_fit([(load_of(basis, p), n) for p, n in parts], rack)
     if spread != 1:
         return max(1, spread), int(spread > 0)
     height_ru = basis.of_unit(item, "rack_units")
@@ -486,6 +484,10 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     own["heat_btu_per_h"] = times(draw, BTU_PER_H_PER_KW)
     own |= {"heat_liquid_kw": liquid, "heat_air_kw": air, "lead_time_days": max(days, default=None)}
     found.expect("totals", plan.totals, own | _costs(basis, plan, lines, draw))
+    sections = plan.totals.capex_by_section_usd if plan.totals else {}
+    for name in sorted({*sections, *(line.section for line in lines)}):
+        usd = [line.extended_net_usd or 0.0 for line in lines if line.section == name]
+        found.expect(f"totals.capex_by_section_usd.{name}", sections.get(name), sum(usd, 0.0))
 
 
 def _costs(
@@ -520,3 +522,16 @@ def _costs(
         tokens = job.useful_pflops * 1e15 * hours * 3600 / (6 * job.active_parameters)
         own["usd_per_million_tokens"] = tco / (tokens / 1e6)
     return own
+
+
+def check_options(found: Findings, basis: Basis, plan: Plan) -> None:
+    """Check units bought and list prices of the storage alternatives."""
+    report = plan.storage_options
+    for number, option in enumerate(report.options if report else ()):
+        for each in option.items:
+            price = basis.inputs.prices.get(each.sku)
+            own = {
+                "purchased": basis.bought(basis.items[each.sku], each.units),
+                "unit_list_usd": price.list_usd if price else None,
+            }
+            found.expect(f"storage_options.options[{number}].{each.sku}", each, own)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.figures import OBJECTIVES
+from planner.figures import FIGURES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.job import FixedInterval
@@ -27,12 +27,25 @@ UNLISTED = ("gpu_types", "fabric.")
 """Limits that a plan lists only where they decide."""
 NOTHING = 1e-9
 """Bandwidth in place of none, GB/s."""
-BEST_WITHIN = 1e-6
+BEST_WITHIN = 1e-9
 GAP_NOISE = 1e-9
 TRIED = 4001
 """Intervals among which a better one is looked for."""
 TIES = 2e-6
 """Share of the objective that breaking ties may take, each of a few times."""
+INDIFFERENT = 0.005
+"""Default share within which plans are equal, of an objective that is not money."""
+PROVEN = 4e-6
+"""Share by which search and integer program may differ."""
+OBJECTIVE = {
+    "goodput": "useful_pflops",
+    "gpus": "gpus_used",
+    "cost": "capex_usd",
+    "tco": "tco_usd",
+    "power": "it_power_kw",
+    "heat": "heat_btu_per_h",
+}
+"""Figure of an objective, where it is not named alike."""
 RULES = {
     "light": (1.0, 0.75, 1),
     "medium": (2.0, 1.5, 1),
@@ -225,11 +238,17 @@ def best_interval(run: Run, reached: Mapping[str, Reached]) -> str | None:
 def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     """Recompute the objective's value; require a best value, bound and gap that fit it."""
     asked, goal, totals = run.basis.problem.objective, plan.objective, plan.totals
-    row, sign = OBJECTIVES[asked.name], -1.0 if asked.minimize else 1.0
-    own = getattr(totals if hasattr(totals, row.figure.name) else run.f, row.figure.name)
-    fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
-    fields |= {"indifference": asked.indifferent, "gap_asked": plan.provenance.gap}
+    name, sign = OBJECTIVE.get(asked.name, asked.name), -1.0 if asked.minimize else 1.0
+    own = getattr(totals if hasattr(totals, name) else run.f, name)
+    free = 0.0 if asked.minimize == "cost" else asked.indifference
+    if free is None:
+        free = 0.0 if FIGURES[name].money else INDIFFERENT
+    fields = {"name": asked.name, "value": own, "unit": FIGURES[name].unit}
+    fields |= {"sense": "minimize" if asked.minimize else "maximize"}
+    fields |= {"indifference": free, "gap_asked": plan.provenance.gap}
     found.expect("objective", goal, fields)
+    if goal.log_value is not None and own:
+        found.expect("objective.log_value", goal.log_value, Near(math.log(own), GAP_NOISE))
     best, proven = goal.best, plan.status == "optimal" or goal.gap is not None
     bound, gap = (goal.bound, goal.gap) if proven else (best, 0.0)
     if not found.require(None not in (best, own, bound, gap), "objective.best: missing"):
@@ -246,9 +265,19 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
         right = ahead >= -RELATIVE * max(abs(better), abs(worse))
         found.require(right, f"objective: {better!r} is worse than {worse:.12g}")
         found.require(near, f"objective.{field}: plan says {share!r}, own {own_share:.12g}")
-    kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * asked.indifferent)
+    kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * free)
     most = sign * (1 - kept * (1 + TIES) ** -sign)
     text = f"objective.near_optimal_loss: {given_away} exceeds {most:.6g}"
     found.require(given_away <= most, text)
     within = gap <= goal.gap_asked + GAP_NOISE or plan.status != "optimal"
     found.require(within, f"status: optimal, but the gap is {gap}")
+    if goal.best_capex_usd is not None and totals is not None and prefer is None:
+        least = (totals.capex_usd or 0.0) * (1 - PROVEN)
+        found.at_most("objective.best_capex_usd: of the cheapest", least, goal.best_capex_usd)
+    program, capex_usd = goal.program, totals.capex_usd if totals else None
+    pairs = ("value", best), ("bound", best), ("capex_usd", capex_usd)
+    for field, known in (*pairs, ("capex_bound_usd", capex_usd)):
+        stated = getattr(program, field, None)
+        if program is not None and program.status == "optimal" and stated and known is not None:
+            own_value = Near(known, PROVEN * abs(known))
+            found.expect(f"objective.program.{field}", stated, own_value)

@@ -27,7 +27,7 @@ SEEDS = (0, 6, 9)
 EXACT = Options(gap=1e-6, jobs=1)
 NOISE = 1e-5
 BOUND_NOISE = 1e-7
-MANY = 40
+MANY = 24
 
 
 def study(

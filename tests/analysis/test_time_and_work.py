@@ -112,9 +112,8 @@ def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
 CHANGES = (
     {"site.facility_power": "8.7 MW"},
     {"storage.delivered_fraction.write": "0.35"},
-    {"jobs.0.checkpoint.max_overlap": "4 %"},
     {"objective": "{minimize: tco}", "targets.max_days_to_train": "130 days"},
-    {"site.facility_power": "60 kW"},
+    {"consider.vendors": "[NVIDIA]"},
 )
 
 

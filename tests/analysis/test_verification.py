@@ -260,11 +260,13 @@ ASSEMBLED: list[tuple[Where, Any]] = [
     (("description",), "as ordered"),
     (("lines", 0, "price", "confidence"), "high"),
     (("lines", 0, "notes"), ["free of charge"]),
+    (("storage_options", "options", 0, "beside_usd"), 1.0),
+    (("storage_options", "options", 1, "low_usd"), 1.0),
+    (("storage_options", "options", 0, "sure_usd"), 1.0),
 ]
 SEARCHED: list[tuple[Where, Any]] = [
     (("objective", "best_capex_usd"), 9e9),
     (("provenance", "iterations"), 1),
-    (("storage_options", "options", 0, "beside_usd"), 1.0),
 ]
 
 

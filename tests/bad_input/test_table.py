@@ -7,8 +7,6 @@ import copy
 import io
 import re
 import shlex
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,19 +19,13 @@ from planner import cli, process, shipped
 from tests.bad_input.conftest import Answer, Runner
 from tests.world.files import BILL_FILES, FILES, SOLVE, changed
 
-IN_A_PROCESS_OF_ITS_OWN = ("wrong unit", "unknown command")
 INTERNAL = ("Traceback", "internal error", "pydantic", "<class", "NoneType", "Value error")
 DEEP = "a: " + "[" * 5000 + "]" * 5000
-BOMB = "a: &a [1, 1]\n" + "".join(
-    f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]\n"
-    for before, one in zip("abcdef", "bcdefg", strict=True)
-)
 BROKEN_FILES: dict[str, dict[str, str | bytes]] = {
     "empty": {"problem.yaml": ""},
     "a list": {"problem.yaml": "- 1\n"},
     "an unknown alias": {"problem.yaml": "name: *hall\n"},
     "deep": {"problem.yaml": DEEP},
-    "a bomb of aliases": {"problem.yaml": BOMB},
     "control characters": {"problem.yaml": "name: a\x07b\n"},
     "a price book as catalog": {"own.yaml": FILES["book.yaml"]},
     "a catalog as price book": {"book.yaml": FILES["own.yaml"]},
@@ -80,7 +72,6 @@ def read_row(line: str) -> Row:
 
 LINES = (Path(__file__).parent / "table.txt").read_text("utf-8").splitlines()
 ROWS = [read_row(line) for line in LINES if not line.startswith("#")]
-BY_NAME = {row.name: row for row in ROWS}
 
 
 def faults(row: Row, answer: Answer) -> list[str]:
@@ -105,14 +96,14 @@ def faults(row: Row, answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_one_clear_line(row: Row, run: Runner, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_with_place_and_fix(row: Row, run: Runner, tmp_path: Path) -> None:
     row.lay_out(tmp_path)
     answer = run(shlex.split(row.command))
     assert faults(row, answer) == [], answer.err
 
 
 @pytest.mark.parametrize("name", BROKEN_FILES)
-def test_files_that_are_broken_as_a_whole(name: str, run: Runner, tmp_path: Path) -> None:
+def test_broken_files_are_refused_in_a_line(name: str, run: Runner, tmp_path: Path) -> None:
     for file, content in {**FILES, **BROKEN_FILES[name]}.items():
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,17 +112,6 @@ def test_files_that_are_broken_as_a_whole(name: str, run: Runner, tmp_path: Path
     (said,) = answer.err.splitlines()
     assert (answer.exit_code, answer.out, answer.before) == (2, "", answer.after)
     assert said.startswith(f"planner: {next(iter(BROKEN_FILES[name]))}")
-
-
-@pytest.mark.parametrize("name", IN_A_PROCESS_OF_ITS_OWN)
-def test_the_same_from_a_shell(name: str, tmp_path: Path) -> None:
-    row = BY_NAME[name]
-    row.lay_out(tmp_path)
-    start = "import sys; from planner.cli import main; main()"
-    command = [sys.executable, "-c", start, *shlex.split(row.command)]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    answer = Answer(ended.returncode, ended.stdout, ended.stderr, frozenset(), frozenset())
-    assert faults(row, answer) == [], ended.stderr
 
 
 @pytest.mark.parametrize("files", [FILES, BILL_FILES], ids=["hall", "bill"])
@@ -160,7 +140,7 @@ SHIPPED = {
     "catalog": list(shipped.catalog_files().values()),
     "prices": list(shipped.price_files().values()),
 }
-CASES = 15
+CASES = 10
 
 
 def damaged(text: str, random: Random) -> str:
@@ -213,6 +193,14 @@ def mutated(data: Any, random: Random) -> Any:
     return data
 
 
+def read_quickly(file: Path) -> Any:
+    return yaml.load(file.read_text("utf-8"), yaml.CSafeLoader)
+
+
+def written(data: Any) -> str:
+    return str(yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False))
+
+
 def assert_plain(case: object) -> None:
     """Check the problem file: its errors are plain lines with a code."""
     out, err = io.StringIO(), io.StringIO()
@@ -229,10 +217,12 @@ def assert_plain(case: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["problem.yaml", "own.yaml", "book.yaml", "net.yaml"])
-def test_damaged_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_text_makes_no_traceback(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     random = Random(f"damage of {name}")
-    for case in range(2 * CASES):
+    for case in range(3 * CASES):
         files = FILES if name in FILES and case % 2 else BILL_FILES
         for other, text in files.items():
             new = damaged(text, random) if other == name else text
@@ -241,19 +231,19 @@ def test_damaged_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("kind", SHIPPED)
-def test_shipped_files_with_replaced_parts(
+def test_replaced_values_make_no_traceback(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     random = Random(f"mutations of {kind}")
     for case in range(CASES):
         file = random.choice(SHIPPED[kind])
-        data = mutated(yaml.safe_load(file.read_text("utf-8")), random)
+        data = mutated(read_quickly(file), random)
         if kind in ("catalog", "prices"):
-            Path("own.yaml").write_text(yaml.safe_dump(data, sort_keys=False), "utf-8")
-            data = yaml.safe_load(SHIPPED["problem"][0].read_text("utf-8"))
+            Path("own.yaml").write_text(written(data), "utf-8")
+            data = read_quickly(SHIPPED["problem"][0])
             others = [each.stem for each in SHIPPED["catalog"] if each != file]
             data["catalogs"] = [*others, *(["own.yaml"] if kind == "catalog" else [])]
             data["prices"] = ["estimates_2026", *(["own.yaml"] if kind == "prices" else [])]
-        Path("problem.yaml").write_text(yaml.safe_dump(data, sort_keys=False), "utf-8")
+        Path("problem.yaml").write_text(written(data), "utf-8")
         assert_plain((file.name, case))

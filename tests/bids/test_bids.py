@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -170,8 +171,13 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert "'EUR:1' is no rate" in wrong(folder, problem, crate, "--rate", "EUR:1")
     bare = xlsx(tmp_path / "u.xlsx", [("Part Number", "Qty", "Unit Price"), ("BX-8-100", 1, 1.0)])
     assert f"quote import {bare} --currency EUR, then" in wrong(folder, problem, str(bare))
-    (tmp_path / "x.json").write_text("{}")
-    assert "no quote as read" in wrong(folder, problem, str(tmp_path / "x.json"))
+    assert ran("quote", "import", crate, "--problem", problem, "-o", str(tmp_path)).code == 0
+    record, text = tmp_path / "crate.quote.json", (tmp_path / "crate.quote.json").read_text("utf-8")
+    for figure, other in (
+        ("net_usd", "Infinity"), ("quantity", "0.0"), ("usd_per_unit", "NaN"), ("date", '"soon"'),
+    ):  # fmt: skip
+        record.write_text(re.sub(rf'"{figure}": [^,]+', f'"{figure}": {other}', text), "utf-8")
+        assert "no quote as read" in wrong(folder, problem, str(record))
     many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]
     assert "27 bids, and 26 are compared at most" in wrong(folder, problem, *many)
 

@@ -27,14 +27,14 @@ SINGLE = [planted for planted in written() if len(planted.limits) == 1]
 
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("part", range(9))
-def test_it_is_the_faults_that_leave_no_plan(part: int) -> None:
+def test_planted_problems_have_a_plan_without_their_faults(part: int) -> None:
     """Where random problems have changed, `python -m tests.infeasible.plant` plants anew."""
     assert [each.name for each in written()[part::9] if not still_planted(each)] == []
 
 
 @pytest.mark.exhaustive(keep=4, most=14)
 @pytest.mark.parametrize("planted", SINGLE, ids=lambda p: p.name)
-def test_a_single_fault(planted: Planted) -> None:
+def test_a_planted_fault_is_in_each_conflict_and_repaired(planted: Planted) -> None:
     (path,) = planted.limits
     found = explained(planted)
     assert named(found), "no conflict is named"
@@ -56,7 +56,7 @@ DRAWS = 6
 
 @pytest.mark.exhaustive(keep=3, most=14)
 @pytest.mark.parametrize("planted", DOUBLE, ids=lambda p: p.name)
-def test_a_double_fault(planted: Planted) -> None:
+def test_two_planted_faults_are_named_and_repaired(planted: Planted) -> None:
     found = explained(planted)
     told = {step.path for step in found.combined.steps} if found.combined else set()
     hidden = set(planted.limits) - told.union(*named(found))

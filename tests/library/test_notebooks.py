@@ -17,7 +17,7 @@ notebooks = script("make_notebooks")
 NAMES = tuple(notebooks.NOTEBOOKS)
 
 
-def test_they_are_what_is_written() -> None:
+def test_notebooks_are_those_of_their_script() -> None:
     assert sorted(path.stem for path in notebooks.FOLDER.iterdir()) == sorted(NAMES)
     for name, parts in notebooks.NOTEBOOKS.items():
         written = (notebooks.FOLDER / f"{name}.ipynb").read_text("utf-8")

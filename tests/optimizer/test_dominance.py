@@ -117,7 +117,7 @@ def gone(case: Case) -> set[str]:
     return {offer.id for offer in case.offers()} - left
 
 
-def test_of_what_is_alike_the_one_stays_that_ties_would_take() -> None:
+def test_of_equal_products_the_choice_of_ties_stays() -> None:
     case = listed(twin_usd="10000")
     last = max(("box", "twin"), key=name_weight)
     assert gone(case) == {last}
@@ -146,12 +146,12 @@ STAYS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("why", STAYS)
-def test_what_is_better_in_anything_stays(why: str) -> None:
+def test_a_product_better_in_one_figure_stays(why: str) -> None:
     name, changed = STAYS[why]
     assert gone(with_store(listed(), name, **changed)) == set()
 
 
-def test_what_a_question_or_a_rule_names_stays() -> None:
+def test_a_product_that_a_rule_names_stays() -> None:
     case = listed()
     assert gone(replace(case, must_use=("twin",))) == set()
     assert gone(replace(case, policy=Policy(required=(("twin",),)))) == set()

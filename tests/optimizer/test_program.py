@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import pulp
 import pytest
 
 from planner import shipped
@@ -21,10 +20,10 @@ from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 from tests.oracle.enumerate import best as enumerated_best
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import figure
 from tests.world.random_jobs import together
 from tests.world.requests import Request, gpu_system, price
-from tests.world.solved import FILES
-from tests.world.solved import solve as solved_plan
+from tests.world.solved import FILES, solved
 
 WITH_A_PLAN = sorted(set(shipped.problem_files()) - {"infeasible_restore"})
 FORMS = {"gpt3_octet": "demands", "megatron_1t": "demands"}
@@ -48,21 +47,12 @@ def by_hand(request: Request) -> tuple[Case, Certificate, Proof]:
 
 
 @pytest.mark.parametrize("name", WITH_A_PLAN)
-def test_each_shipped_plan_is_solved_by_pulp(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    solve = solvers.solve
-
-    def noting(problem: Any, *given: Any, **named: Any) -> Solved:
-        asked.append(problem)
-        return solve(problem, *given, **named)
-
-    monkeypatch.setattr(solvers, "solve", noting)
-    plan = solved_plan(shipped.problem_files()[name])
+def test_each_shipped_plan_is_proven_by_its_program(name: str) -> None:
+    plan = solved(name)
     found, goal = plan.objective.program, plan.objective
-    assert asked and all(isinstance(each, pulp.LpProblem) and each.isMIP() for each in asked)
     assert found is not None and goal.best is not None and plan.totals is not None
     assert (found.form, found.status) == (FORMS.get(name, "tangents"), "optimal")
-    assert found.variables == asked[-1].numVariables() and found.rows > 10
+    assert found.variables > 5 and found.rows > 10
     assert found.capex_usd == pytest.approx(plan.totals.capex_usd, rel=1e-6)
     assert found.capex_bound_usd is not None and plan.totals.capex_usd is not None
     assert found.capex_bound_usd <= plan.totals.capex_usd * (1.0 + 1e-6)
@@ -84,6 +74,14 @@ def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
     assert late.parts == 0 and late.open and late.bound is None
     if known is not None:
         assert again.bound == pytest.approx(known, rel=3e-6)
+
+
+def test_there_is_no_plan_where_no_storage_can_be_bought() -> None:
+    """The second proof broke off in a sum over no appliances."""
+    request = Request(maximize="gpus")
+    request.items[1]["consumes"]["it_power"] = figure("51 kW")
+    again = prove_again(resolve(inputs_of(request.case())), None, solver="highs")
+    assert (again.bound, again.better, again.open, again.parts) == (None, None, (), 0)
 
 
 # Answers worked out by hand.
@@ -181,14 +179,14 @@ def check(case: Case) -> str:
 @pytest.mark.exhaustive(keep=2, most=20)
 @pytest.mark.parametrize("chunk", range(40))
 def test_program_and_search_agree_on_random_problems(chunk: int) -> None:
-    forms = [check(resolve(inputs_of(random_case(seed)))) for seed in chunk_of(chunk, 25)]
+    forms = [check(resolve(inputs_of(random_case(seed)))) for seed in chunk_of(chunk, 15)]
     assert "tangents" in forms
 
 
 @pytest.mark.exhaustive(keep=3, most=20)
 @pytest.mark.parametrize("chunk", range(40))
 def test_program_and_search_agree_with_every_lever(chunk: int) -> None:
-    for seed in chunk_of(chunk, 10):
+    for seed in chunk_of(chunk, 6):
         try:
             case = resolve(inputs_of(together(seed)))
         except InputError:
@@ -204,7 +202,7 @@ def chunk_of(number: int, size: int) -> range:
 @pytest.mark.parametrize("chunk", range(8))
 def test_no_bound_is_beaten_by_enumeration(chunk: int) -> None:
     """With types, ways and spares free: what was enumerated without the program."""
-    for seed in chunk_of(chunk, 12):
+    for seed in chunk_of(chunk, 8):
         made = random_case(seed)
         case = resolve(inputs_of(made))
         truth = enumerated_best(
@@ -239,7 +237,7 @@ def points(useful: UsefulWork, random: Random, count: int) -> list[Point]:
 def test_no_tangent_cuts_off_useful_work(chunk: int) -> None:
     """Concavity is proven piece by piece (docs/optimisation.md) and tried for ever."""
     random, tried = Random(chunk), 0
-    for seed in chunk_of(chunk, 8):
+    for seed in chunk_of(chunk, 5):
         for make in (random_case, together):
             try:
                 case = resolve(inputs_of(make(seed)))
@@ -247,7 +245,7 @@ def test_no_tangent_cuts_off_useful_work(chunk: int) -> None:
                 continue
             for useful in concave_works(case, random):
                 tried += holds_everywhere(useful, random)
-    assert tried > 500
+    assert tried > 300
 
 
 def concave_works(case: Case, random: Random) -> list[UsefulWork]:
@@ -266,7 +264,7 @@ def concave_works(case: Case, random: Random) -> list[UsefulWork]:
 
 
 def holds_everywhere(useful: UsefulWork, random: Random) -> int:
-    some, tried = points(useful, random, 12), 0
+    some, tried = points(useful, random, 7), 0
     most = Point(*(max(each) for each in zip(*some, strict=True))) if some else None
     for at in some:
         assert most is not None

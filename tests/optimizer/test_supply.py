@@ -85,7 +85,9 @@ def test_a_power_cap_scales_what_follows_the_draw(monkeypatch: pytest.MonkeyPatc
         (0, {"spare_share": 0.5, "pack": 4}, 0),
     ],
 )
-def test_what_is_bought(count: int, sold: dict[str, Any], bought: int) -> None:
+def test_spares_packs_and_minimum_orders_are_bought(
+    count: int, sold: dict[str, Any], bought: int
+) -> None:
     assert replace(PLAIN, **sold).purchased(count) == bought
 
 
@@ -112,7 +114,7 @@ def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
         (3, 5.0, (5.0, 3.0)),  # all of it is in the price
     ],
 )
-def test_support_years(
+def test_support_is_paid_for_its_years(
     term_years: float | None, included: float | None, span: tuple[float, float]
 ) -> None:
     request = Request(minimize="tco")

@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.portfolio.inputs import Instance, load
+from planner.portfolio.inputs import load
+from planner.portfolio.instance import Instance
 
 YEAR = 8766.0 / 8760.0
 """The known answers count years of 365.25 days."""
+
+
+CITED = {"source": "x", "confidence": "high"}
 
 
 class Gpu(NamedTuple):
@@ -73,40 +77,22 @@ def files(
     """Return a problem with its catalog and price book as files; JSON is YAML."""
 
     def figure(value: float, unit: str = "") -> dict[str, Any]:
-        return {"value": f"{value} {unit}" if unit else value, "source": "x", "confidence": "high"}
+        return {"value": f"{value} {unit}" if unit else value, **CITED}
 
-    items: list[dict[str, Any]] = [
-        {
-            "id": g.name,
-            "vendor": "V",
-            "model": g.name,
-            "category": "gpu_system",
-            "provides": {"gpus": figure(8)},
-            "consumes": {"it_power": figure(g.kw, "kW"), "weight": figure(g.ru, "kg")},
-            "gpu": {
-                "bf16_dense": figure(g.pflops * 1000, "TFLOP/s"),
-                "memory": figure(80, "GB"),
-                "failures_per_day": figure(g.per_gpu_s * 86400),
-            },
-        }
-        for g in gpus
-    ]
-    items += [
-        {
-            "id": s.name,
-            "vendor": "V",
-            "model": s.name,
-            "category": "storage",
-            "family": s.family,
-            "provides": {
-                "read": figure(s.read, "GB/s"),
-                "write": figure(s.write, "GB/s"),
-                "usable": figure(5000, "TB"),
-            },
-            "consumes": {"it_power": figure(s.kw, "kW"), "weight": figure(s.ru, "kg")},
-        }
-        for s in stores
-    ]
+    def item(each: Gpu | Store, category: str, **more: Any) -> dict[str, Any]:
+        uses = {"it_power": figure(each.kw, "kW"), "weight": figure(each.ru, "kg")}
+        named = {"id": each.name, "vendor": "V", "model": each.name, "category": category}
+        return {**named, "consumes": uses, **more}
+
+    items = []
+    for g in gpus:
+        gpu = {"bf16_dense": figure(g.pflops * 1000, "TFLOP/s"), "memory": figure(80, "GB")}
+        gpu["failures_per_day"] = figure(g.per_gpu_s * 86400)
+        items.append(item(g, "gpu_system", provides={"gpus": figure(8)}, gpu=gpu))
+    for s in stores:
+        rates = {"read": figure(s.read, "GB/s"), "write": figure(s.write, "GB/s")}
+        provides = {**rates, "usable": figure(5000, "TB")}
+        items.append(item(s, "storage", family=s.family, provides=provides))
     families = sorted({s.family for s in stores})
     catalog = {
         "catalog": "Small",
@@ -114,28 +100,17 @@ def files(
         "families": [{"id": name, "vendor": "V", "name": name} for name in families],
         "items": items,
     }
-    prices = {
-        each.name: {
-            "list": f"{each.musd} MUSD",
-            "date": "2026-01",
-            "source": "x",
-            "confidence": "high",
-        }
-        for each in (*gpus, *stores)
-    }
-    book = {
-        "price_book": "Small",
-        "currency": "USD",
-        "sources": {"x": {"title": "Own"}},
-        "prices": prices,
-    }
+    both: tuple[Gpu | Store, ...] = (*gpus, *stores)
+    prices = {each.name: {"list": f"{each.musd} MUSD", "date": "2026-01", **CITED} for each in both}
+    sources = {"x": {"title": "Own"}}
+    book = {"price_book": "Small", "currency": "USD", "sources": sources, "prices": prices}
     whole = {
         "name": "Small portfolio",
         "sites": {"site": SITE},
         "term": {"electricity": f"{0.08 * YEAR} USD/kWh"},
         "catalogs": ["own.yaml"],
         "prices": ["book.yaml"],
-        "items": {each.name: {"max": each.most} for each in (*gpus, *stores)},
+        "items": {each.name: {"max": each.most} for each in both},
         "storage": {
             "delivered_fraction": {"read": 0.8, "write": 0.8},
             "endurance": "off",

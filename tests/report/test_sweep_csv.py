@@ -49,7 +49,7 @@ def one(value: object) -> str:
         ('a,"b"', '"a,""b"""'), ("=1+1", "\"'=1+1\""),
     ],
 )  # fmt: skip
-def test_a_cell(value: object, cell: str) -> None:
+def test_csv_cells_keep_all_digits_and_quote_text(value: object, cell: str) -> None:
     assert one(value) == f"{cell},1"
 
 

@@ -43,7 +43,7 @@ def test_the_fewest_racks_share_where_first_fit_takes_more() -> None:
 @pytest.mark.parametrize(
     "box", [Box("a", 43.0, 1.0, 1.0), Box("a", 1.0, 21.0, 1.0), Box("a", 1.0, 1.0, 1201.0)]
 )
-def test_too_large_for_a_rack(box: Box) -> None:
+def test_a_device_larger_than_a_rack_is_refused(box: Box) -> None:
     with pytest.raises(ValueError, match="a does not fit into a rack"):
         pack_shared_racks([(box, 1)], RACK)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import random
 from pathlib import Path
 
@@ -15,29 +14,21 @@ from planner.workbook.audit import audit
 from planner.workbook.book import Book
 from planner.workbook.formulas import Scalar
 from tests.workbook.conftest import CREATED, Made, shipped
-from tests.workbook.excel import Excel, saved_with, typed_into
+from tests.workbook.excel import Excel, same, saved_with, typed_into
 from tests.workbook.office import convert, needs_office, values
 from tests.workbook.test_plan_figures import EUROS, VARIANTS
 
 Edits = dict[tuple[str, str], Scalar]
 OWN = "Own lines"
-GPUS, STORE, SWITCH = "nvidia_dgx_b200", "wekapod_nitro_155", "nvidia_sn5600"
+GPUS, STORE = "nvidia_dgx_b200", "wekapod_nitro_155"
 
 KINDS: dict[str, Edits] = {
     "more systems": {("quantity", GPUS): 512},
     "fewer systems": {("quantity", GPUS): 500},
     "more storage": {("quantity", STORE): 12},
-    "more switches": {("quantity", SWITCH): 230},
     "price": {("unit_list", GPUS): 430000.0},
-    "price of storage": {("unit_list", STORE): 60100.0},
-    "discount": {("discount", GPUS): 0.125},
     "discount with many digits": {("discount", STORE): 0.0375},
-    "own line": {
-        ("own_line", f"{OWN}|1|model"): "Installation",
-        ("own_line", f"{OWN}|1|quantity"): 1,
-        ("own_line", f"{OWN}|1|unit_list"): 250000.0,
-    },
-    "own line without a quantity, with a discount": {
+    "own line": {  # without a quantity, with a discount
         ("own_line", f"{OWN}|3|model"): "Freight",
         ("own_line", f"{OWN}|3|unit_list"): 99999.99,
         ("own_line", f"{OWN}|3|discount"): 0.1,
@@ -93,14 +84,8 @@ def unlike(book: Book, engine: Excel) -> dict[str, tuple[object, object]]:
     return {
         name: (cell.value, shown[name])
         for name, cell in book.names.items()
-        if not alike(cell.value, shown[name])
+        if not same(cell.value, shown[name])
     }
-
-
-def alike(one: object, other: object) -> bool:
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return (one or "") == (other or "")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,7 +221,7 @@ def test_libreoffice_follows_edits_and_its_files_are_audited(tmp_path: Path) -> 
         wrong = {
             name: (cell.value, shown.get(book.places[name]))
             for name, cell in book.names.items()
-            if not alike(cell.value, shown.get(book.places[name]))
+            if not same(cell.value, shown.get(book.places[name]))
         }
         assert wrong == {}, result.name
         found = audit(result, solve_again=False)

@@ -193,7 +193,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_no_edit_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
+def test_a_change_that_is_no_edit_is_one_line(name: str, tmp_path: Path) -> None:
     change, words = CHANGES[name]
     source, path = shipped("hall_10MW"), tmp_path / "edited.xlsx"
     book = load_bytes(io.BytesIO(source.content))
