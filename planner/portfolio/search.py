@@ -8,18 +8,14 @@ the tolerance.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pulp import LpContinuous, LpInteger, lpSum
 
 from planner.optimizer.counts import Expression, value_of
-from planner.optimizer.solvers import SolverName
 from planner.portfolio.averaged import kind_of
-from planner.portfolio.instance import Instance
-from planner.portfolio.model import Program
 from planner.portfolio.rounds import FEW, MET, RELAXED, Found, Rounds
 from planner.portfolio.sites import Sites
 
@@ -237,26 +233,3 @@ class Search(Rounds):
         with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
             solved = self.ask(gap=FINE, start=values)
         return values | {v.name: solved.values[v.name] for v in orders if v.name in solved.values}
-
-
-def search(
-    instance: Instance,
-    *,
-    solver: SolverName = "highs",
-    gap: float | None = None,
-    time_limit_s: float | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[Program, Answer]:
-    """The program of an instance and its best plan.
-
-    Args:
-        instance: the portfolio in numbers.
-        solver: HiGHS, or CBC as a cross-check.
-        gap: where to stop, as a share.
-        time_limit_s: how long all goals together may take.
-        cancelled: whether to stop now.
-    """
-    begun, program = time.monotonic(), Program(instance)
-    if time_limit_s is not None:
-        time_limit_s -= time.monotonic() - begun
-    return program, Search(program, solver, gap, time_limit_s, cancelled).solve()
