@@ -252,6 +252,13 @@ def test_units_of_an_earlier_plan_are_not_bought_again(tmp_path: Path) -> None:
     assert again.value == 0.0
 
 
+def test_owned_items_that_nothing_needs_stay(tmp_path: Path) -> None:
+    site = {**SITE, "owned": {"a": 1, "box": 2}}
+    contents = enumeration.with_box(files((A, B), (S,), {**BUDGET, "sites": {"site": site}}))
+    plan = solve(load(written(tmp_path, contents)))
+    assert [(s.needed, s.held) for s in plan.standing if s.item == "box"] == [(0, 2)]
+
+
 def test_units_of_a_single_plan_stand_at_the_only_site(tmp_path: Path) -> None:
     lines = [{"sku": "a", "quantity": 2}, {"sku": "x", "quantity": 1, "parent": "a"}]
     (tmp_path / "single.plan.json").write_text(json.dumps({"lines": lines}), "utf-8")
