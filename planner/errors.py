@@ -109,8 +109,8 @@ class InputError(PlannerError):
         return InputError([replace(finding, **place) for finding in self.findings])
 
 
-class NoPlaceError(InputError):
-    """Within the limits of a portfolio a job can run nowhere."""
+class NoSystemError(InputError):
+    """A job of a portfolio can run on no GPU system within its limits."""
 
 
 class NoPlanError(PlannerError):

@@ -13,7 +13,7 @@ from pathlib import Path
 import highspy
 import pytest
 
-from planner import __version__, cli, optimizer, process, removed, shipped
+from planner import cli, optimizer, process, removed, shipped
 from planner.optimizer.search import Point, Search
 from planner.report import exports
 from planner.schema.plan import Plan
@@ -62,15 +62,6 @@ def test_what_is_removed_names_its_successor(run: Runner, arguments: list[str], 
     ran = run(*arguments)
     assert ran.code == 2
     assert f"it is now {words} [usage]" in ran.err
-
-
-def test_both_entry_points(tmp_path: Path) -> None:
-    for name in ("planner", "goldilocks-planner"):
-        script = Path(sys.executable).parent / name
-        done = subprocess.run(
-            [str(script), "--version"], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-        assert (done.returncode, done.stdout) == (0, f"planner {__version__}\n")
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -119,21 +119,6 @@ def test_the_workbook_has_every_limit_and_item(name: str, small: str, tmp_path: 
     assert {item.model for item in found.why_not.items} <= texts
 
 
-# Settings and scenarios.
-
-
-def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
-    whole = explained(small)
-    half = explained(small, "--scenario", "half_power", "--set", "site.pue=1.3")
-    assert half.plan.provenance.scenario == "half_power"
-    assert half.plan.provenance.overrides == ("site.pue=1.3",)
-    here, there = (row_of(found, "site.facility_power") for found in (whole, half))
-    assert (here.value, there.value) == (2000.0, 1000.0)
-    assert here.source != there.source
-    screen = once("explain", small, "--scenario", "half_power").out
-    assert screen.startswith("Why this plan: Small hall, scenario half_power\n")
-
-
 # `planner explain` of problems without a plan: screen, JSON, workbook, what may be changed.
 
 

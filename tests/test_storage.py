@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from functools import cache
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pytest
@@ -274,14 +274,6 @@ def kept(
     return float(gpus * goodput(times))
 
 
-class Draw(Protocol):
-    """A random hall, its plan, and the most useful GPUs of any purchase."""
-
-    inputs: Inputs
-
-    def best(self) -> float: ...
-
-
 class BulkDraw:
     """A random hall with a bulk tier."""
 
@@ -392,6 +384,7 @@ class BurstDraw:
         return kept(every[0], stall_s, lag_s, back_s, gpus, 0.02)
 
 
+Draw = BulkDraw | BurstDraw
 KINDS: dict[str, tuple[Callable[[int], Draw], int]] = {
     "bulk": (BulkDraw, 24), "bursts": (BurstDraw, 30),
 }  # fmt: skip

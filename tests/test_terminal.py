@@ -127,15 +127,6 @@ def test_control_characters_become_spaces() -> None:
     assert harmless('{"a": "\x9b\x7f"}') == '{"a": "\\u009b\\u007f"}'
 
 
-def test_an_output_that_cannot_be_written_to(world: Path) -> None:
-    command = f"{sys.executable} -c '{START}' size problem.yaml 1</dev/null"
-    ended = subprocess.run(
-        command, shell=True, cwd=world, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 2
-    assert ended.stderr == "planner: cannot write the output: bad file descriptor\n"
-
-
 # Progress of long commands: a line on a terminal, nothing elsewhere; Ctrl-C says what is kept.
 
 

@@ -126,13 +126,6 @@ def test_wrong_quantities_are_refused_with_the_fix(
     assert caught.value.fix  # what would be right is always said
 
 
-@given(st.floats(1e-6, 1e6).map(lambda x: float(f"{x:.12g}")))
-def test_a_number_written_is_read_back(number: float) -> None:
-    assert parse(f"{number!r} kW", units.POWER) == number
-    assert parse(f"{number!r} MW", units.POWER) == pytest.approx(1000 * number, rel=1e-14)
-    assert parse(number, units.NUMBER) == number
-
-
 @given(st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for dimension in (units.POWER, units.SHARE, units.TOKENS):

@@ -173,6 +173,7 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("limited", (*JOB, "goodput"), math.nan, "jobs.goodput: plan says nan"),
     ("limited", ("objective", "bound"), 0.5, "objective: 0.5 is worse than"),
     ("limited", ("objective", "gap"), 1e-3, "objective.gap: plan says 0.001"),
+    ("limited", ("objective", "log_value"), 5.0, "objective.log_value: plan says 5"),
     ("limited", ("objective", "best"), None, "objective.best: missing"),
     ("limited", ("status",), "infeasible", "a plan that is infeasible has none"),
     ("limited", ("message",), "no plan", "message: a plan has none"),

@@ -117,7 +117,7 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
     failures = _failures(options, full_mtti_s(plan.jobs[0]))
     try:
-        job = job_of(plan, failures, options.interval_s)
+        job = job_of(plan.jobs[0], failures, options.interval_s)
     except ValueError as error:
         message = f"--interval {options.interval_s or 0:g} s is too short: {error}"
         raise _wrong(message, "give a longer interval") from None

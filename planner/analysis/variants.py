@@ -22,8 +22,9 @@ from planner.case.model import ObjectiveName
 from planner.case.ways import ways_in_plan
 from planner.currency import USD
 from planner.errors import InputError, PlannerError
-from planner.figures import OBJECTIVES, RATIOS, objective_unit
+from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Change, Inputs, applied, changed
+from planner.levers import write_value
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.axes import Cell
 from planner.loader.checks import checked
@@ -264,7 +265,7 @@ def floor_change(
         worst: in the objective's own unit.
         margin: how much tighter to ask, as a share.
     """
-    asked, money = OBJECTIVES[objective], inputs.problem.shown_in
+    asked = OBJECTIVES[objective]
     row = BY_NAME[asked.limit]
     own, worst, least = value_at(inputs.problem, row.path), worst / asked.per, row.sense == ">="
     if row.file_unit in COUNTED_IN:
@@ -274,14 +275,8 @@ def floor_change(
         value = worst * (1.0 + (margin if least else -margin))
     if own is not None:
         value = max(value, own) if least else min(value, own)
-    text = f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip()
-    if asked.name in RATIOS:  # cents would be coarse
-        text = f"{money.convert(value):.9g} {money.code}"
-    elif asked.figure.money:
-        text = f"{money.convert(value):.2f} {money.code}"
-    elif row.file_unit in COUNTED_IN:
-        text = f"{value}"
-    return Change(row.path, value, text)
+    unit = "number" if row.file_unit in COUNTED_IN else row.file_unit
+    return Change(row.path, value, write_value(value, unit, inputs.problem.shown_in))
 
 
 def floored_case(case: Case, worst: float, objective: ObjectiveName) -> Case:

@@ -272,7 +272,7 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         case = _case_of(inputs, plan)
         answer, gap = _certificate(case, plan), goal.gap_asked
         again = assemble(inputs, case, answer, solver=made.solver, gap=gap)
-        if not answer.late:
+        if plan.storage_options is not None:
             again = add_storage_options(
                 inputs, case, answer, again, solver=made.solver, check=lambda _: None
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from planner.errors import Finding, InputError, NoPlaceError
+from planner.errors import Finding, InputError, NoSystemError
 from planner.files import write_all
 from planner.library import solve_portfolio
 from planner.report import formats
@@ -151,40 +151,37 @@ def marginal_values(
 ) -> list[Marginal]:
     """The marginal value of each binding limit, by solving again with it moved a step.
 
-    Limits of a site, and floors of a job, are moved over all periods together.
+    Limits of a site, and floors of a job, are moved over all periods together. Large problems are
+    solved with fractions of units, without and with the step.
     """
-    groups = {_group(use): use for use in reversed(plan.uses) if use.binding}
-    found = [_marginal(instance, plan, use, limit_s) for use in reversed(groups.values())]
+    from planner.portfolio.model import Program
+    from planner.portfolio.search import Search
+    from planner.portfolio.views import UNITS
+
+    def best(use: Use, step: float) -> float | None:
+        def moved(limit: Use) -> float:
+            return limit.limit + step * (_group(limit) == _group(use))
+
+        return Search(Program(instance, moved=moved), time_limit_s=limit_s).first_goal()
+
+    found, groups = [], {_group(use): use for use in reversed(plan.uses) if use.binding}
+    for use in reversed(groups.values()):
+        step = max(STEPS.get(use.unit, 1.0), 0.01 * use.limit)
+        before, after = best(use, 0.0), best(use, -step if use.is_floor else step)
+        name, change = use.label(dated=_group(use)[2] is not None), None
+        amount = f"{name} binds: {step:,.4g} {use.unit} {'less' if use.is_floor else 'more'}"
+        text = f"{amount} gave no plan in time"
+        if before is not None and after is not None:
+            share = (after - before) / max(abs(before), 1e-9)
+            change = (after - before) * (1e6 if plan.objective in ("cost", "tco") else 1.0)
+            text = f"{amount} gives {change:+,.4g} {UNITS[plan.objective]} ({100 * share:+.2f} %)"
+            text = text if abs(share) > 1e-4 else f"{amount} changes next to nothing"
+        found.append(Marginal(name, step, use.unit, change, text))
     return sorted(found, key=lambda each: -abs(each.change or 0.0))
 
 
 def _group(use: Use) -> tuple[str, str | None, int | None]:
     return use.name, use.site, None if use.site or use.is_floor else use.period
-
-
-def _marginal(instance: Instance, plan: PortfolioPlan, use: Use, limit_s: float) -> Marginal:
-    from planner.portfolio.model import Program
-    from planner.portfolio.search import Search
-    from planner.portfolio.views import UNITS
-
-    step = max(STEPS.get(use.unit, 1.0), 0.01 * use.limit)
-
-    def moved(limit: Use) -> float:
-        return limit.limit + (-step if use.is_floor else step) * (_group(limit) == _group(use))
-
-    program = Program(instance, moved=moved)
-    answer = Search(program, time_limit_s=limit_s).solve(cheapest=False)
-    name = use.label(dated=_group(use)[2] is not None)
-    amount = f"{name} binds: {step:,.4g} {use.unit} {'less' if use.is_floor else 'more'}"
-    if not answer.worth or plan.best is None:
-        return Marginal(name, step, use.unit, None, f"{amount} gave no plan in time")
-    scale = 1e6 if plan.objective in ("cost", "tco") else 1.0
-    change = answer.worth[0] * scale - plan.best
-    share = 100.0 * change / max(abs(plan.best), 1e-9)
-    text = f"{amount} gives {change:+,.4g} {UNITS[plan.objective]} ({share:+.2f} %)"
-    if abs(share) < 100 * (plan.gap or 0.0) + 1e-6:
-        text = f"{amount} changes nothing beyond the gap"
-    return Marginal(name, step, use.unit, change, text)
 
 
 # Sweeps
@@ -225,7 +222,7 @@ def sweep(
         options: dict[str, Any] = {"settings": (*as_texts(settings), *point), "gap": gap}
         try:
             plans.append(solve_portfolio(path, time_limit=time_limit, **options))
-        except NoPlaceError as error:
+        except NoSystemError as error:
             plans.append(_infeasible(path, error))
         progress(number, len(points))
     columns = tuple(_sweep_columns(plans, points))
@@ -263,7 +260,8 @@ def _sweep_columns(
     for name, unit in units.items():
         yield figures(name, (getattr(plan, name) for plan in plans), unit)
     for sku in sorted({o.item for plan in plans for o in plan.orders if o.category in MAIN}):
-        yield figures(sku, (sum(o.quantity for o in p.orders if o.item == sku) for p in plans))
+        bought = (sum(o.quantity for o in p.orders if o.item == sku) for p in plans)
+        yield figures(sku, (n if p.runs else None for n, p in zip(bought, plans, strict=True)))
 
 
 # Simulation
@@ -301,7 +299,7 @@ def simulate(
         figures("plan %", (100 * each.planned for each in found), 3),
         figures("simulated %", (100 * each.simulated for each in found), 3),
         figures("± 95 %", (100 * each.margin for each in found), 3),
-        words("difference", (f"{each:+.3f}" for each in points)),
+        words("difference", (f"{round(each, 3) + 0.0:+.3f}" for each in points)),
         words("by lending", (f"{100 * each.lent:+.3f}" for each in found)),
     )
     note = "The plan counts on guaranteed shares of write bandwidth; a simulation lends idle ones."
@@ -349,12 +347,9 @@ def _sharing(totals: Totals, run: JobRun) -> tuple[SharingJob, Any]:
     from planner.verifier.physics import usable_gpus
 
     own = operation(totals, run, cast("TrainingJob", totals.jobs[run.job]), Findings())
-    f, fixed = own.f, {"name": run.job, "local": None, "drain_slowdown": 0.0, "mode": "async"}
-    figures: dict[str, Any] = {**fixed, **vars(f), "interval_s": run.interval_s}
-    if f.repair is not None:
-        usable = {run.item: usable_gpus(own.job, own.types[0])}
-        repair = SimpleNamespace(**f.repair, shrunk=None)
-        figures |= {"repair": repair, "usable_gpus_by_type": usable, "gpus_used": run.gpus}
-    whole: Any = SimpleNamespace(jobs=(SimpleNamespace(**figures),))
+    f, fixed = own.f, {"name": run.job, "drain_slowdown": 0.0, "mode": "async"}
+    job: Any = SimpleNamespace(**fixed, **vars(f), interval_s=run.interval_s, gpus_used=run.gpus)
+    job.usable_gpus_by_type = {run.item: usable_gpus(own.job, own.types[0])}
+    job.repair = None if f.repair is None else SimpleNamespace(**f.repair, shrunk=None)
     rates = f.delivered_write_gb_per_s, f.client_write_limit_gb_per_s, f.delivered_read_gb_per_s
-    return SharingJob(job_of(whole, Law(f.mtti_s)), *rates), f
+    return SharingJob(job_of(job, Law(f.mtti_s)), *rates), f

@@ -37,35 +37,27 @@ def faults(instance: Instance, plan: PortfolioPlan) -> tuple[str, ...]:
     """Differences between a plan and its recomputation; empty where it agrees."""
     if not plan.orders and not plan.runs and not plan.standing:
         return ()
-    found = Findings()
     try:
-        _Check(Totals(instance, plan), found).check()
+        return _Check(instance, plan).check().all
     except BROKEN as error:
-        found.require(False, f"the plan: parts are missing or wrong, not computed ({error!r})")
-    return found.all
+        return (f"the plan: parts are missing or wrong, not computed ({error!r})",)
 
 
 Units = Counter[tuple[str, str, int]]
 """Counts by site, item and period."""
 
 
-class _Check:
+class _Check(Totals):
     """The check of a plan by its own totals."""
 
-    def __init__(self, totals: Totals, found: Findings) -> None:
-        self.totals, self.found, self.plan = totals, found, totals.plan
-        self.portfolio, self.jobs, self.basis = totals.portfolio, totals.jobs, totals.basis
-        self.standing, self.periods = totals.standing, totals.periods
-
-    def check(self) -> None:
-        """Check every part."""
-        self.found.disagreements += self.totals.found.disagreements
-        for name, own in self.totals.fields().items():
+    def check(self) -> Findings:
+        """Check every part; all that is wrong."""
+        for name, own in self.fields().items():
             self._compare(name, getattr(self.plan, name), own)
-        for use in self.totals.uses:
+        for use in self.uses:
             ends = (use.limit, use.used) if use.is_floor else (use.used, use.limit)
             self._at_most(f"{use.name} {use.site or ''} {use.period or ''}", *ends)
-        for key, hall in self.totals.halls.items():
+        for key, hall in self.halls.items():
             self._check_hall(*key, hall)
         self._check_orders()
         self._check_balances()
@@ -73,6 +65,7 @@ class _Check:
         self._check_systems()
         self._check_work()
         self._check_bound()
+        return self.found
 
     def _compare(self, name: str, stated: Any, own: Any) -> None:
         """Compare a part of the plan with the same made again, records field by field."""
@@ -105,7 +98,7 @@ class _Check:
             self.found.expect(f"{where}: {sku}", needed.get(sku, 0), counted.get(sku, 0))
         for sku, count in hall.cluster.items():
             item, rule = basis.items[sku], basis.rule(sku)
-            owned = self.totals.site[name].owned.get(sku, 0)
+            owned = self.site[name].owned.get(sku, 0)
             most = None if rule.max is None else max(rule.max, owned)
             self._at_most(f"{where}: {sku}, at most", count, most)
             self._at_most(f"{where}: {sku}, in all", count, value(item.max_units))
@@ -123,7 +116,7 @@ class _Check:
         """Check prices, dates, packs, minimum orders and stock."""
         bought, stocks = Counter[str](), dict[str, int | None]()
         for order in self.plan.orders:
-            place, name = self.totals.site[order.site], f"order of {order.item} in {order.period}"
+            place, name = self.site[order.site], f"order of {order.item} in {order.period}"
             item, basis = place.inputs.item(order.item), self.basis[order.site]
             rule, sale = self.portfolio.rule(item.id, item.category), basis.sale(item)
             reason = excluded(basis, item, order.quantity)
@@ -133,10 +126,10 @@ class _Check:
             stocks[item.id] = sale.price.stock if given is None and sale.price else given
             bought[item.id] += order.quantity
             steps = order.arrives - 1, order.quantity, order.in_use_from - 1
-            self._compare(name, order, self.totals.instance.order(place, item.id, *steps))
+            self._compare(name, order, self.instance.order(place, item.id, *steps))
             own = {
-                "unit_net_usd": Near(self.totals.price(order.site, item.id, order.period), CENTS),
-                "support_usd_per_year": Near(self.totals.support(order), CENTS * order.quantity),
+                "unit_net_usd": Near(self.price(order.site, item.id, order.period), CENTS),
+                "support_usd_per_year": Near(self.support(order), CENTS * order.quantity),
             }
             self.found.expect(name, order, own)
             inside = order.period <= order.arrives <= order.in_use_from <= self.periods[-1]
@@ -156,7 +149,7 @@ class _Check:
         once = len(self.standing) == len(self.plan.standing)
         self.found.require(once, "standing: an item twice at a site in a period")
         for key, s in self.standing.items():
-            name, place = f"{s.item} at {s.site} in period {s.period}", self.totals.site[s.site]
+            name, place = f"{s.item} at {s.site} in period {s.period}", self.site[s.site]
             item, bought, spares = place.inputs.item(s.item), s.needed, 0
             if s.item in place.offers:
                 bought += retired[key] - place.owned.get(s.item, 0)
@@ -170,7 +163,7 @@ class _Check:
         """Units held, and retired so far, by site, item and period; check who may retire."""
         end, cohorts = self.periods[-1] + 1, Units()
         held, retired = Units(), Units()
-        for site, place in self.totals.site.items():
+        for site, place in self.site.items():
             cohorts.update({(site, sku, 0): count for sku, count in place.owned.items()})
         for order in self.plan.orders:
             cohorts[order.site, order.item, order.arrives] += order.quantity
@@ -194,7 +187,7 @@ class _Check:
     def _check_places(self) -> None:
         """Check that each job runs once in each period of its window, where it may."""
         for name, job in self.jobs.items():
-            runs, last = self.totals.runs[name], self.portfolio.last_of(job)
+            runs, last = self.runs[name], self.portfolio.last_of(job)
             periods, window = [run.period for run in runs], [*range(job.window.first, last + 1)]
             right = periods == window or (job.optional and not runs)
             self.found.require(right, f"job {name}: runs in {periods}, window {window}")
@@ -241,7 +234,7 @@ class _Check:
 
     def _check_work(self) -> None:
         """Check the operation of each training job, and the shares of those at a site."""
-        for (site, period), hall in self.totals.halls.items():
+        for (site, period), hall in self.halls.items():
             here = [
                 self._check_run(run, job)
                 for run in self.plan.runs
@@ -254,7 +247,7 @@ class _Check:
     def _check_run(self, run: JobRun, job: TrainingJob) -> tuple[JobRun, Run]:
         """Check how a job runs in a period; the same as the verifier computes it."""
         name, found = f"job {run.job} in period {run.period}", self.found
-        own = operation(self.totals, run, job, found)
+        own = operation(self, run, job, found)
         check_gpus(found, own)
         f, repair = own.f, job.repair
         near = {"delivered_read_gb_per_s": NEAR, "delivered_write_gb_per_s": NEAR}

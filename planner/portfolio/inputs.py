@@ -23,7 +23,7 @@ from planner.case.figures import max_units
 from planner.case.items import Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions, Quantity, Size, Steps
-from planner.errors import Finding, InputError, NoPlaceError, did_you_mean
+from planner.errors import Finding, InputError, NoSystemError, did_you_mean
 from planner.files import contents
 from planner.inputs import NOTHING_ASKED, Document, Inputs
 from planner.loader import joined, read_document
@@ -392,7 +392,7 @@ def _columns(
     """Every way in which a job can run.
 
     Raises:
-        NoPlaceError: it can run nowhere.
+        NoSystemError: it can run nowhere.
     """
     job, found = portfolio.jobs[number], list[Column]()
     for at, place in enumerate(places):
@@ -406,7 +406,7 @@ def _columns(
         message = f"job '{job.name}' can run on no GPU system at any of its sites"
         fix = "see consider.gpu_systems, power and budget; of inference memory, types and rates"
         path = f"jobs.{number}"
-        raise NoPlaceError(
+        raise NoSystemError(
             Finding("portfolio", message, *document.place(steps_of(path)), path, fix)
         )
     return found

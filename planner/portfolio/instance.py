@@ -146,11 +146,6 @@ class Instance:
         """The length of a period, years."""
         return self.portfolio.periods.years
 
-    @property
-    def period_s(self) -> float:
-        """The length of a period, s."""
-        return self.years * SECONDS_PER_YEAR
-
     def start(self, period: int) -> str | None:
         """The day on which a period begins, None without a start."""
         first = self.portfolio.periods.start

@@ -24,7 +24,13 @@ from planner.case.model import Steps
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
-from planner.portfolio.instance import Column, Instance, Place, TrainingColumn
+from planner.portfolio.instance import (
+    SECONDS_PER_YEAR,
+    Column,
+    Instance,
+    Place,
+    TrainingColumn,
+)
 from planner.portfolio.purchases import Purchases
 from planner.portfolio.schema import TrainingJob
 
@@ -498,7 +504,7 @@ def tokens_per_pflops(instance: Instance, job: int) -> float | None:
     """Tokens that a useful PFLOP/s trains in a period: 6 FLOP per active parameter and token."""
     training = (c for c in instance.columns if isinstance(c, TrainingColumn))
     active = next(c.case for c in training if c.job == job).job.active_parameters
-    return None if active is None else 1e15 * instance.period_s / (6.0 * active)
+    return None if active is None else 1e15 * instance.years * SECONDS_PER_YEAR / (6.0 * active)
 
 
 def _most_delivered(place: Place) -> tuple[float, float]:

@@ -7,6 +7,7 @@ orders: a plan states what its orders are, not what a solver was content with.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -24,7 +25,7 @@ from planner.portfolio.inputs import MOST_PLAN_BYTES
 from planner.portfolio.instance import Column, Instance, Place, TrainingColumn
 from planner.portfolio.model import Program, Run
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Retirement, Standing
-from planner.portfolio.search import Answer, Search, search
+from planner.portfolio.search import Answer, Search
 from planner.portfolio.totals import Totals
 from planner.shipped import __version__
 
@@ -52,9 +53,10 @@ def solve(
     Raises:
         VerificationError: the plan does not agree with its recomputation.
     """
-    program, answer = search(
-        instance, solver=solver, gap=gap, time_limit_s=time_limit_s, cancelled=cancelled
-    )
+    begun, program = time.monotonic(), Program(instance)
+    if time_limit_s is not None:
+        time_limit_s -= time.monotonic() - begun
+    answer = Search(program, solver, gap, time_limit_s, cancelled).solve()
     plan = assemble(instance, program, answer, solver)
     wrong = faults(instance, plan)
     if wrong:

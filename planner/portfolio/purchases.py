@@ -214,7 +214,7 @@ class Purchases(Rows):
         self.row(f"limit.{use.key}", row)
 
     def rewiring(self, at: int, place: Place) -> None:
-        """Add |kind - kind before| <= most anew,  moved >= links before - most (1 - anew).
+        """Add |kind - kind before| <= most anew,  moved = links before if anew, else 0.
 
         Of each layer of a fabric whose links cost something to lay anew.
         """
@@ -237,6 +237,8 @@ class Purchases(Rows):
                         self.row(f"anew_less.{key}", kind - now - most * anew - gone <= 0.0)
                         row = links - moved + most_links * anew <= most_links
                         self.row(f"rewired.{key}", row)
+                        self.row(f"rewired_no_more.{key}", moved - links <= 0.0)
+                        self.row(f"not_anew.{key}", moved - most_links * anew <= 0.0)
                         self.labour.setdefault(period, []).append(usd / MILLION * moved)
                     kind, links = now, counts[f"{name}.links"]
 

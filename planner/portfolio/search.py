@@ -8,18 +8,14 @@ the tolerance.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pulp import LpContinuous, LpInteger, lpSum
 
 from planner.optimizer.counts import Expression, value_of
-from planner.optimizer.solvers import SolverName
 from planner.portfolio.averaged import kind_of
-from planner.portfolio.instance import Instance
-from planner.portfolio.model import Program
 from planner.portfolio.rounds import FEW, MET, RELAXED, Found, Rounds
 from planner.portfolio.sites import Sites
 
@@ -30,6 +26,7 @@ cheapest plan."""
 HOPED = 0.5
 """Share of the distance of the last plan from its bound that the next assignment may keep; others
 wait until all sites of the best are solved."""
+OF_JOBS = ("v", "replicas", "hot")  # whole numbers of jobs
 WIDE, SOON = 0.05, 0.5
 """Gap of a first plan where time is shorter than `MOST_CPU_S`, and the share of the time left for
 each of its programs."""
@@ -53,6 +50,18 @@ class Search(Rounds):
         """The solution of an elastic program that misses its limits least; empty if none."""
         goal = lpSum(self.program.missed.values())
         return self._best(goal, {}, least=False).values
+
+    def first_goal(self) -> float | None:
+        """The best of the first goal, of a large problem with fractions of units; None if none."""
+        if not self.large:
+            return next(iter(self.solve(cheapest=False).worth), None)
+        program = self.program
+        least = program.portfolio.objective.minimize is not None
+        sign = 1.0 if least else -1.0
+        goal, _ = program.goal(None if least else program.classes()[0])
+        program.set_objective(sign * goal, maximise=False)
+        bound = self._relaxed(RELAXED)
+        return None if bound is None else sign * bound
 
     def solve(self, *, cheapest: bool = True) -> Answer:
         """The best plan: of each priority class in turn, then the cheapest as good.
@@ -140,6 +149,7 @@ class Search(Rounds):
             for _ in range(FEW):
                 if found.values or self.late():
                     break
+                self.rounds += 1
                 self._take(found, goal, self.ask(gap=WIDE, share=SOON).values, least=least)
 
     def _by_sites(self, found: Found, goal: Expression, *, least: bool) -> None:
@@ -177,11 +187,12 @@ class Search(Rounds):
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
         """The cheapest plan that does as much work.
 
-        Of a large one who runs where stays at first; last all is free, so that no type stays that
-        another does the same work for less.
+        Of a large one who runs where stays at first, of one in a hurry systems in use before that;
+        last all is free, so that no type stays that another does the same work for less.
         """
-        whole = self.deadline
-        for kept in (self.skeleton, []) if self.large else ([],):
+        whole, used = self.deadline, [v for v in self.whole if kind_of(v) in OF_JOBS]
+        stages = [[*self.skeleton, *used], self.skeleton, []]
+        for kept in stages[not self.hurried :] if self.large else stages[2:]:
             self.deadline = self._until(0.5) if kept else whole
             with self._fixed({v: values[v.name] for v in kept}):
                 values = self._best(self.program.total_capex, values, least=True).values or values
@@ -201,8 +212,7 @@ class Search(Rounds):
             if period == last and not isinstance(units, float):
                 program.row(f"as_many.{at}.{sku}", units <= float(round(value_of(units, values))))
         program.set_objective(goal, maximise=False)
-        of_jobs = ("v", "replicas", "hot")
-        stays = [v for v in self.whole if kind_of(v) not in of_jobs]
+        stays = [v for v in self.whole if kind_of(v) not in OF_JOBS]
         with self._fixed({v: values[v.name] for v in (stays if self.large else self.skeleton)}):
             solved = self.ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
@@ -224,26 +234,3 @@ class Search(Rounds):
         with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
             solved = self.ask(gap=FINE, start=values)
         return values | {v.name: solved.values[v.name] for v in orders if v.name in solved.values}
-
-
-def search(
-    instance: Instance,
-    *,
-    solver: SolverName = "highs",
-    gap: float | None = None,
-    time_limit_s: float | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[Program, Answer]:
-    """The program of an instance and its best plan.
-
-    Args:
-        instance: the portfolio in numbers.
-        solver: HiGHS, or CBC as a cross-check.
-        gap: where to stop, as a share.
-        time_limit_s: how long all goals together may take.
-        cancelled: whether to stop now.
-    """
-    begun, program = time.monotonic(), Program(instance)
-    if time_limit_s is not None:
-        time_limit_s -= time.monotonic() - begun
-    return program, Search(program, solver, gap, time_limit_s, cancelled).solve()

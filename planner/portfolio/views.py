@@ -18,6 +18,7 @@ from planner.report.blocks import (
     Bars,
     Block,
     Chart,
+    Column,
     Heading,
     Panel,
     Table,
@@ -49,13 +50,13 @@ MOST_TICKS = 12
 def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
     """Blocks of a plan; ``full`` adds all orders."""
     gap = f", gap {relative_gap(plan.gap)}" if plan.gap is not None else ""
-    found: list[Block] = [Heading(f"{plan.problem}: {plan.status}{gap}")]
-    found.append(Text(tuple(_answer(plan))))
+    heading = Heading(f"{plan.problem}: {plan.status}{gap}")
+    found: list[Block] = [heading, Text(tuple(_answer(plan)))]
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]
-    found += [_jobs(plan), _runs(plan), _periods(plan), _in_place(plan)]
-    found += [_orders(plan, full=full), *_changes(plan), _limits(plan)]
-    return [*found, Text(plan.notes, "Notes", points=True)]
+    tables = [_jobs(plan), _runs(plan), _periods(plan), _in_place(plan), _orders(plan, full=full)]
+    notes = Text(plan.notes, "Notes", points=True)
+    return [*found, *tables, *_changes(plan), _limits(plan, full=full), notes]
 
 
 def _answer(plan: PortfolioPlan) -> Iterator[str]:
@@ -139,11 +140,11 @@ def _runs(plan: PortfolioPlan) -> Table:
         words("on", (_type(plan, r.item) for r in last)),
         figures("GPUs", (r.gpus for r in last)),
         *spares,
-        figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
+        figures("goodput", (r.goodput for r in last), "share"),
         figures("PFLOP/s", (r.useful_pflops for r in last), 1),
         figures("tokens T", (_trillions(r.tokens) for r in last), 2),
-        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1, detail=True),
-        figures("interval s", (r.interval_s for r in last), detail=True),
+        figures("write", (r.delivered_write_gb_per_s for r in last), "GB/s", detail=True),
+        figures("interval", (r.interval_s for r in last), "s", detail=True),
     )
     notes = ("Tokens are those trained by the end of the last period of a row.",)
     return Table("Jobs by period", columns, notes=notes, rows="runs")
@@ -153,9 +154,9 @@ def _periods(plan: PortfolioPlan) -> Table:
     """By period: date, money, budget left, power used of each site."""
     money, left = plan.money, {u.period: u.limit - u.used for u in plan.uses if u.name == "capex"}
     columns = [
-        figures("period", (m.period for m in money)),
+        figures("period", (m.period for m in money), foot="total"),
         words("from", (m.start for m in money)),
-        figures("capex MUSD", (m.capex_usd / 1e6 for m in money), 2),
+        _paid("capex", [m.capex_usd for m in money]),
     ]
     if left.keys() - {None}:
         columns.append(figures("left MUSD", (left.get(m.period) for m in money), 2))
@@ -164,10 +165,15 @@ def _periods(plan: PortfolioPlan) -> Table:
         texts = (f"{u.used:,.0f}/{u.limit:,.0f}" for u in powers if u.site == site)
         columns.append(words(f"{site} kW", texts))
     for name in ("energy", "support", "resale"):
-        paid = [getattr(m, f"{name}_usd") / 1e6 for m in money]
-        columns += [figures(f"{name} MUSD", paid, 2, detail=True)] if any(paid) else []
+        paid = [getattr(m, f"{name}_usd") for m in money]
+        columns += [_paid(name, paid, detail=True)] if any(paid) else []
     notes = [f"Left of the total capital budget: {left[None]:,.2f} MUSD."] if None in left else []
     return Table("By period", tuple(columns), notes=tuple(notes))
+
+
+def _paid(name: str, usd: Sequence[float], *, detail: bool = False) -> Column:
+    paid, total = [each / 1e6 for each in usd], f"{sum(usd) / 1e6:,.2f}"
+    return figures(f"{name} MUSD", paid, 2, detail=detail, foot=total)
 
 
 def _in_place(plan: PortfolioPlan) -> Table:
@@ -204,7 +210,7 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
     rows = [o for o in plan.orders if full or o.category in MAIN]
     others = [o for o in plan.orders if not (full or o.category in MAIN)]
     paid = sum(o.extended_usd for o in others) / 1e6
-    total = sum(o.extended_usd for o in rows) / 1e6
+    total, dates = sum(o.extended_usd for o in rows) / 1e6, {m.period: m.start for m in plan.money}
     note = f"{len(others)} more orders for {paid:,.2f} MUSD: fabrics, racks, spare parts."
     columns = (
         figures("period", (o.period for o in rows), foot="total"),
@@ -214,8 +220,7 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
         figures("units", (o.quantity for o in rows)),
         figures("USD each", (o.unit_net_usd for o in rows)),
         figures("MUSD", (o.extended_usd / 1e6 for o in rows), 2, foot=f"{total:,.2f}"),
-        figures("in place from", (o.arrives for o in rows)),
-        figures("in use from", (o.in_use_from for o in rows)),
+        words("in place", (dates[o.arrives] or f"period {o.arrives}" for o in rows)),
     )
     return Table("Orders", columns, notes=(note,) if others else (), rows="orders")
 
@@ -251,16 +256,18 @@ def _changes(plan: PortfolioPlan) -> Iterator[Table]:
         )
 
 
-def _limits(plan: PortfolioPlan) -> Table:
-    rows = [use for use in plan.uses if use.binding]
+def _limits(plan: PortfolioPlan, *, full: bool) -> Table:
+    rows = [use for use in plan.uses if full or use.binding]
     columns = (
         words("limit", (u.label() for u in rows)),
         figures("used", (u.used for u in rows), 2),
         figures("of", (u.limit for u in rows), 2),
         words("unit", (u.unit for u in rows)),
+        *([words("", ("binds" if u.binding else "" for u in rows))] if full else []),
     )
-    notes = ("No room is left for one more replica or system of a job that runs there.",)
-    return Table("Binding limits", columns, most=12, rows="limits", notes=notes)
+    notes = ("A limit binds without room for one more replica or system of a job that runs there.",)
+    name = "Limits" if full else "Binding limits"
+    return Table(name, columns, most=None if full else 12, rows="limits", notes=notes)
 
 
 # Timeline and page
@@ -282,7 +289,7 @@ def timeline(plan: PortfolioPlan) -> Chart:
         bought = ", ".join(f"{count:,} x {name}" for name, count in (+units).items())
         names.append(f"order of {money.start or f'period {money.period}'}")
         ends.append((money.period - 0.5, max(o.arrives for o in orders) - 0.5 + 0.05))
-        texts.append(f"{money.capex_usd / 1e6:,.2f} MUSD{': ' if bought else ''}{bought}")
+        texts.append(f"{money.capex_usd / 1e6:,.2f} MUSD: {bought or 'fabrics, racks'}")
     step = -(-len(dates) // MOST_TICKS)
     ticks = tuple((m.period - 0.5, (m.start or f"{m.period}")[:7]) for m in dates[::step])
     at = tuple(number + ROW_MIDDLE for number in range(len(names)))

@@ -54,7 +54,8 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
         "total",
         r"^(grand |net |overall |quote |quotation |offer |order |final |project |"
         r"contract |invoice )?(total|sum|gesamt(summe|betrag)?|[üu]bertrag|"
-        r"((netto|brutto|end|auftrags)(gesamt)?)?(summe|betrag)|carried (over|forward))\b",
+        r"((netto|brutto|end|auftrags)(gesamt)?)?(summe|betrag)|"
+        r"carried (over|forward)|(amount|balance) (due|payable))\b",
     ),
     (
         "tax",

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Plan
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -144,13 +143,12 @@ class JobRun:
         return self.hardware_share * self.repair.mean_s / self.failures.mean_s
 
 
-def job_of(plan: Plan, failures: Law, interval_s: float | None = None) -> JobRun:
+def job_of(job: JobPlan, failures: Law, interval_s: float | None = None) -> JobRun:
     """Job of a plan under a law of failures, with its own interval or another.
 
     Raises:
         ValueError: a local copy is late in the interval.
     """
-    job = plan.jobs[0]
     every_s, sync = job.interval_s if interval_s is None else interval_s, job.mode == "sync"
     local, copies = job.local, None
     if local is not None:
@@ -259,7 +257,7 @@ class Stretch:
     """The end of a stretch.
 
     Attributes:
-        spent: s by name, and the number of waits for a drain.
+        spent: s by name.
         work: work done.
         captured: work in the newest capture.
         safe: work in the newest checkpoint on the shared storage.
@@ -276,7 +274,7 @@ class Stretch:
 
 
 def _spent(
-    speed: Array, computed: Array, slow: Array, capture: Array, lasts_s: Array, waits: Array
+    speed: Array, computed: Array, slow: Array, capture: Array, lasts_s: Array
 ) -> dict[str, Array]:
     wait = lasts_s - computed - capture
     return {
@@ -284,7 +282,6 @@ def _spent(
         "wait": np.where(wait > 1e-6, wait, 0.0),  # less is rounding
         "slowdown": speed * slow,
         "short": (1.0 - speed) * computed,
-        "waits": waits,
     }
 
 
@@ -319,9 +316,8 @@ def after_one_level(
     begun = np.where(some, max(compute, drain), compute)
     capture = captures * job.stall_s + np.maximum(0.0, since - begun)
     is_safe = (since + (lasts_s - computing_s)) * (1 + _ROUND) + _ROUND >= drain
-    waits = (drain > compute) * (again + (some & (since >= compute)))
     safe = work_at(captures - (some & ~is_safe))
-    spent = _spent(speed, computed, slow, capture, lasts_s, waits)
+    spent = _spent(speed, computed, slow, capture, lasts_s)
     return Stretch(spent, before + speed * (computed - slow), work_at(captures), safe, safe)
 
 
@@ -363,7 +359,7 @@ def after_two_levels(
     capture = captures * job.stall_s + np.maximum(0.0, since - compute)
     safe, local = drains.stored_at(lasts_s, work_at, safe)
     local.number = state.number + settled
-    spent = _spent(speed, computed, slow, capture, lasts_s, np.zeros(len(captures)))
+    spent = _spent(speed, computed, slow, capture, lasts_s)
     work = before + speed * (computed - slow)
     return Stretch(spent, work, work_at(captures), safe, work_at(settled), local)
 

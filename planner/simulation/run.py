@@ -42,9 +42,9 @@ TIMES = (
 for drains; computing lost to slow drains, back to the newest capture, and beyond the newest capture
 because it was not safe; restarting; reading back; standing still for a repair; computing lost
 because fewer replicas run."""
-COUNTS = ("failures", "waits", "taken", "far", "short_of_units", "grown")
-"""Interruptions; waits for a drain; units taken out; failures that local copies did not survive;
-waits for a repair; restarts with more replicas."""
+COUNTS = ("failures", "taken", "far", "short_of_units", "grown")
+"""Interruptions; units taken out; failures that local copies did not survive; waits for a repair;
+restarts with more replicas."""
 _AT = {name: row for row, name in enumerate((*TIMES, *COUNTS))}
 _WARM = 5.0
 """Mean remaining times of repair before a run counts."""

@@ -364,7 +364,10 @@ def _sum_parts(basis: Basis, sku: str, data: Any) -> dict[str, Near]:
             count *= sum(tb for kind, tb in media if kind == rate.get("flash", kind))
         elif per != "unit":
             count *= value(item.provides.usable)
-        usd[rate.get("every", "once")] += count * (_number(str(rate["usd"]), "USD") or math.nan)
+        each_usd = _number(str(rate["usd"]), "USD")
+        if each_usd is None:
+            return {}
+        usd[rate.get("every", "once")] += count * each_usd
     names = {"list_usd": usd["once"]} | ({"per_year_usd": usd["year"]} if usd["year"] else {})
     return {name: Near(total_usd, 0.01) for name, total_usd in names.items()}
 
@@ -384,10 +387,11 @@ def _files(
 
 def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
     """Compare the quantities in raw data with the same fields of models."""
+    fields = type(model).model_fields if isinstance(model, BaseModel) else {}
     if isinstance(raw, dict):
         for key, each in raw.items():
             part, name = model.get(key) if isinstance(model, Mapping) else None, key
-            for field, about in type(model).model_fields.items() if _is_model(model) else ():
+            for field, about in fields.items():
                 if key in (field, about.alias):
                     part, name = getattr(model, field), field
             _read_back(found, each, part, f"{path}.{name}".strip("."))
@@ -396,10 +400,6 @@ def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
             _read_back(found, each, part, path)
     elif isinstance(raw, str | float | int) and isinstance(model, float | int):
         _compare(found, str(raw).strip(), model, path)
-
-
-def _is_model(model: Any) -> bool:
-    return isinstance(model, BaseModel)
 
 
 def _compare(found: Findings, text: str, stated: float, path: str) -> None:

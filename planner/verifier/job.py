@@ -11,6 +11,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.schema.catalog import Item
 from planner.schema.job import FailureRate, Job
 from planner.schema.operation import JobPlan
@@ -51,6 +54,7 @@ BYTES_PER_PARAMETER = {
     "weights_only": 2.0,
     "megatron_1t": 13.8,  # 13.8 TB of 1e12 parameters, arXiv 2104.04473 section 5.10
 }
+SIDES = ("read", "write")
 LOSS_NOISE = 1e-9
 """A share of time lost is a difference of logarithms."""
 
@@ -116,17 +120,21 @@ class Run:
         self.to_storage_s = j.interval_s * max(1, self.every)
         option, one = self.job.parallelism, self.job.checkpoint.writers == "one_replica"
         self.writers = replica_gpus(option) if one and option is not None else j.gpus_used
-        self.stored = basis.problem.storage
-        delivered = self.stored.delivered_fraction
-        plates = [basis.nameplate(sku, count) for sku, count in counts.items()]
-        read, write = (sum(plate[side] for plate in plates) for side in (0, 1))
-        self.sustained = delivered.read * read, delivered.write * write
-        if share is not None:
-            self.sustained = share.read, share.write
+        self.stored, self.flash = basis.problem.storage, basis.flash(counts)
+        self.units = np.array([*self.flash.values()], dtype=float)
+        self.delivered = np.array([getattr(self.stored.delivered_fraction, s) for s in SIDES])
+        read, write = self.delivered * (self.provided(*SIDES) @ self.units)
+        self.sustained = (float(read), float(write)) if share is None else (share.read, share.write)
         self.states: States | None = None
         self.f = SimpleNamespace()
         for part in (_size, _storage, _degraded, _times, _local, _repair, _work):
             vars(self.f).update(part(self))
+
+    def provided(self, *figures: str) -> NDArray[np.float64]:
+        """Figures of one unit of each storage item in use, a row for each; 0 where not stated."""
+        items = [self.basis.items[sku].provides for sku in self.flash]
+        rows = [[value(getattr(each, name)) or 0.0 for each in items] for name in figures]
+        return np.array(rows, dtype=float)
 
     def times(self, interval_s: Any, every: int) -> Times:
         """The times that goodput follows from at an interval, repairs included."""
@@ -222,7 +230,7 @@ def _size(run: Run) -> dict[str, Any]:
 def _client_limit(run: Run, side: str) -> float:
     """Client limit (GB/s) of the systems at work: all, or one replica's of the least type."""
     basis, option, each_gb = run.basis, run.job.parallelism, {}
-    families = {basis.items[sku].family for sku in basis.flash(run.counts)}
+    families = {basis.items[sku].family for sku in run.flash}
     known = [family.client_factor for family in basis.inputs.families if family.id in families]
     factors = [value(getattr(each, side, None)) for each in known]
     factor = min((1.0 if each is None else each for each in factors), default=1.0)
@@ -239,19 +247,17 @@ def _client_limit(run: Run, side: str) -> float:
 
 def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
     """Delivered burst bandwidth of storage; None without, for a share, or with units down."""
-    basis, asked, rates, buffers = run.basis, run.stored, 0.0, []
-    for sku, count in basis.flash(run.counts).items():
-        item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
-        burst, window = value(item.provides.burst_write), value(item.provides.burst_window)
-        each = rate / count
-        bursts = burst is not None and window is not None and burst > each
-        rates += burst * count if bursts else rate
-        buffers += [(burst - each) * window * count] if bursts else []
-    if not buffers or asked.tolerate_down or run.share is not None:
+    write, burst, window_s = run.provided("write", "burst_write", "burst_window")
+    bursts = (burst > write) & (window_s > 0.0)
+    if not bursts.any() or run.stored.tolerate_down or run.share is not None:
         return None
-    share, rate = asked.delivered_fraction.write, run.sustained[1]
-    own = {"delivered_write_gb_per_s": share * rates, "delivered_sustained_gb_per_s": rate}
-    return own | {"buffer_gb": share * sum(buffers), "recovery_s": size_gb / rate}
+    share, rate = run.stored.delivered_fraction.write, run.sustained[1]
+    return {
+        "delivered_write_gb_per_s": share * float(np.where(bursts, burst, write) @ run.units),
+        "delivered_sustained_gb_per_s": rate,
+        "buffer_gb": share * float((bursts * (burst - write) * window_s) @ run.units),
+        "recovery_s": size_gb / rate,
+    }
 
 
 def _storage(run: Run) -> dict[str, Any]:
@@ -272,7 +278,7 @@ def _storage(run: Run) -> dict[str, Any]:
             "staging_gb_per_s": (1.0 - saved.max_overlap) * run.sustained[1],
         }
     held, other_tb = saved.keep_last + 1, job.tiered.staged_tb if bulk else job.tiered.size_tb
-    limits = {side: _client_limit(run, side) for side in ("read", "write")}
+    limits = {side: _client_limit(run, side) for side in SIDES}
     return {
         "burst": burst,
         "bulk": bulk,
@@ -290,22 +296,14 @@ def _storage(run: Run) -> dict[str, Any]:
 
 def _degraded(run: Run) -> dict[str, Any]:
     """Bandwidth with appliances down; None where that is not asked."""
-    basis, share, down = run.basis, run.stored.delivered_fraction, run.stored.tolerate_down
+    names, down = [f"degraded_{side}_gb_per_s" for side in SIDES], run.stored.tolerate_down
     if not down:
-        return {"degraded_read_gb_per_s": None, "degraded_write_gb_per_s": None}
-    lost = [
-        (
-            side * down / (value(basis.items[sku].fail_units) or 1)
-            for side in basis.nameplate(sku, 1)
-        )
-        for sku in basis.of_kind(run.counts, "storage")
-    ]
-    read, write = map(max, zip(*lost, strict=True))
-    read, write = run.sustained[0] - share.read * read, run.sustained[1] - share.write * write
-    return {
-        "degraded_read_gb_per_s": min(read, run.f.client_read_limit_gb_per_s),
-        "degraded_write_gb_per_s": min(write, run.f.client_write_limit_gb_per_s),
-    }
+        return dict.fromkeys(names)
+    parts = [value(run.basis.items[sku].fail_units) or 1 for sku in run.flash]
+    lost = (run.provided(*SIDES) * down / np.array(parts)).max(axis=1)
+    left = (np.array(run.sustained) - run.delivered * lost).tolist()
+    most = run.f.client_read_limit_gb_per_s, run.f.client_write_limit_gb_per_s
+    return dict(zip(names, map(min, left, most), strict=True))
 
 
 # Times, repairs and work.

@@ -247,6 +247,8 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
     fields |= {"sense": "minimize" if asked.minimize else "maximize"}
     fields |= {"indifference": free, "gap_asked": plan.provenance.gap}
     found.expect("objective", goal, fields)
+    if goal.log_value is not None and own:
+        found.expect("objective.log_value", goal.log_value, Near(math.log(own), GAP_NOISE))
     best, proven = goal.best, plan.status == "optimal" or goal.gap is not None
     bound, gap = (goal.bound, goal.gap) if proven else (best, 0.0)
     if not found.require(None not in (best, own, bound, gap), "objective.best: missing"):

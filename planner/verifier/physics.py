@@ -25,6 +25,8 @@ MOST = 700.0
 FILLED = 1.0 - 1e-15
 """Largest share of an interval in stalls whose logarithm is taken."""
 SAME_CAP = 1e-9
+FAR = 40.0
+"""Logarithm of the GPUs up to which the last piece of a table of scale goes on."""
 Values = Any
 """A number, or an array of them."""
 
@@ -135,16 +137,10 @@ def scale_share(job: Job, gpus: int, at: int | None) -> float:
         return 1.0
     if law.exponent is not None:
         return float((gpus / (at or 1)) ** -law.exponent)
-    rows = [(row.gpus, row.share) for row in law.table or ()]
-
-    def left(count: int) -> float:
-        if count < rows[0][0]:
-            return rows[0][1]
-        below = max(k for k, row in enumerate(rows[:-1]) if row[0] <= count)
-        (low, share), (high, less) = rows[below], rows[below + 1]
-        return share * float((less / share) ** (math.log(count / low) / math.log(high / low)))
-
-    return left(gpus) / (1.0 if at is None else left(at))
+    x, y = np.log([(row.gpus, row.share) for row in law.table or ()]).T
+    x, y = np.append(x, x[-1] + FAR), np.append(y, y[-1] + FAR * (y[-1] - y[-2]) / (x[-1] - x[-2]))
+    left, reference = np.interp(np.log([gpus, at or 1]), x, y)
+    return math.exp(left - (0.0 if at is None else reference))
 
 
 # Goodput.

@@ -16,8 +16,8 @@ from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
 
-PIECES = "site.pue=1.1:1.5:log:40"
-"""Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
+PIECES = "site.pue=1.1:1.5:log:20"
+"""Two pieces of work: each scenario is a problem of its own, and 16 of them go together."""
 
 
 def swept(small: str, folder: Path, *arguments: str) -> Ran:
@@ -82,9 +82,9 @@ def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(
     stop_after(monkeypatch, 1)
     done = swept(small, tmp_path, "--vary", PIECES)
     assert done.code == 130
-    assert "interrupted after 16 of 40 scenarios; they are written" in done.err
+    assert "interrupted after 16 of 20 scenarios; they are written" in done.err
     assert table(tmp_path) == table(tmp_path / "whole")[:16]
-    assert (record(tmp_path).rows, record(tmp_path).asked) == (16, 40)
+    assert (record(tmp_path).rows, record(tmp_path).asked) == (16, 20)
 
 
 def test_what_ends_before_anything_is_done_leaves_nothing(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import json
 import os
 import re
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from planner.files import load_bytes
-from planner.workbook import unpack
-from tests.bad_input.conftest import Answer, HallRunner, Runner
+from tests.bad_input.conftest import Answer, HallRunner
 from tests.world.files import SOLVE
 
 FULL = Path("/dev/full")
@@ -149,25 +145,6 @@ def assert_one_line(answer: Answer, *words: str) -> None:
     assert "internal error" not in answer.err
     assert all(word in answer.err for word in words), answer.err
     assert answer.before == answer.after
-
-
-def test_a_command_in_place_of_a_formula_is_an_edit(run_in_hall: HallRunner, run: Runner) -> None:
-    run_in_hall(SOLVE)
-    book = load_bytes("problem.xlsx")
-    sheet = book["Power & cost"]
-    formulas = [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
-    formulas[0].value = NO_FORMULA
-    book.save("problem.xlsx")
-    answer = run(["verify", "problem.xlsx", "--no-solve"])
-    assert answer.exit_code == 2 and "internal error" not in answer.err
-    assert f"Power & cost!{formulas[0].coordinate}: held the formula" in answer.err
-    assert NO_FORMULA in answer.err and "undo it" in answer.err
-
-
-@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"format":' * 50_000, b"\xff", b"[]", b"null"])
-def test_broken_packed_data_is_a_value_error(data: bytes) -> None:
-    with pytest.raises(ValueError):
-        unpack(base64.b64encode(zlib.compress(data)).decode())
 
 
 def test_a_path_too_deep_is_one_line(run_in_hall: HallRunner) -> None:

@@ -7,8 +7,6 @@ import copy
 import io
 import re
 import shlex
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,7 +19,6 @@ from planner import cli, process, shipped
 from tests.bad_input.conftest import Answer, Runner
 from tests.world.files import BILL_FILES, FILES, SOLVE, changed
 
-IN_A_PROCESS_OF_ITS_OWN = ("wrong unit", "unknown command")
 INTERNAL = ("Traceback", "internal error", "pydantic", "<class", "NoneType", "Value error")
 DEEP = "a: " + "[" * 5000 + "]" * 5000
 BROKEN_FILES: dict[str, dict[str, str | bytes]] = {
@@ -75,7 +72,6 @@ def read_row(line: str) -> Row:
 
 LINES = (Path(__file__).parent / "table.txt").read_text("utf-8").splitlines()
 ROWS = [read_row(line) for line in LINES if not line.startswith("#")]
-BY_NAME = {row.name: row for row in ROWS}
 
 
 def faults(row: Row, answer: Answer) -> list[str]:
@@ -116,17 +112,6 @@ def test_broken_files_are_refused_in_a_line(name: str, run: Runner, tmp_path: Pa
     (said,) = answer.err.splitlines()
     assert (answer.exit_code, answer.out, answer.before) == (2, "", answer.after)
     assert said.startswith(f"planner: {next(iter(BROKEN_FILES[name]))}")
-
-
-@pytest.mark.parametrize("name", IN_A_PROCESS_OF_ITS_OWN)
-def test_a_process_refuses_bad_input_alike(name: str, tmp_path: Path) -> None:
-    row = BY_NAME[name]
-    row.lay_out(tmp_path)
-    start = "import sys; from planner.cli import main; main()"
-    command = [sys.executable, "-c", start, *shlex.split(row.command)]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    answer = Answer(ended.returncode, ended.stdout, ended.stderr, frozenset(), frozenset())
-    assert faults(row, answer) == [], ended.stderr
 
 
 @pytest.mark.parametrize("files", [FILES, BILL_FILES], ids=["hall", "bill"])

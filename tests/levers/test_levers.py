@@ -24,7 +24,6 @@ from planner.optimizer.search import Effort
 from planner.paths import value_at
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
-from tests.world.solved import solved
 
 PROBLEMS = shipped.problem_files()
 SEEDS = range(40)
@@ -42,17 +41,6 @@ RARE_LEVELS = (
     "jobs.0.checkpoint.local.k=5",
 )  # fmt: skip
 """The same for jobs with a local level and repair, as changes of `local_level`."""
-WITHOUT_LEVER = (
-    "drain_fits",
-    "local_fits",
-    "rule_read",
-    "rule_write",
-    "replica_fits",
-)
-"""Limits that follow from several values, or are a choice that stands or falls.
-
-`replica_fits` has a lever only where a smaller replica lets every plan in that a larger one does.
-"""
 
 
 @cache
@@ -151,18 +139,6 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
         told = applied(inputs, changes, recorded=True)
         assert loaded.problem == told.problem, settings
         assert loaded.overrides == told.overrides == settings
-
-
-# What a lever says of itself.
-
-
-@pytest.mark.exhaustive(keep=2)
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "infeasible_restore"])
-def test_every_limit_of_a_plan_that_the_file_states_can_be_moved(name: str) -> None:
-    plan = solved(name)
-    known = {lever.limit for lever in levers(inputs_of(name))}
-    missing = {limit.name for limit in plan.limits if limit.source and limit.name not in known}
-    assert {name for name in missing if not name.startswith(WITHOUT_LEVER)} == set()
 
 
 # Looser is looser: no plan is lost where limits give way.

@@ -196,15 +196,10 @@ def problem_files(case: Case) -> dict[str, str]:
             "facility_power": f"{power[0]} kW", "pue": 1.25, "owned": owned,
             "facility_power_from": {str(p + 1): f"{kw} kW" for p, kw in enumerate(power)},
         }  # fmt: skip
-    objective = {
-        "minimize" if case.goal in ("tco", "cost") else "maximize": case.goal,
-        "indifference": 0,
-    }
-    capex: dict[str, Any] = {}
-    if case.budget:
-        capex["total"] = f"{case.budget} MUSD"
-    if case.by_period:
-        capex["per_period"] = [f"{each} MUSD" for each in case.by_period]
+    sense = "minimize" if case.goal in ("tco", "cost") else "maximize"
+    objective = {sense: case.goal, "indifference": 0}
+    capex = {"per_period": [f"{each} MUSD" for each in case.by_period]}
+    capex |= {"total": f"{case.budget} MUSD"} if case.budget else {}
     more: dict[str, Any] = {
         "sites": sites, "periods": {"count": case.periods}, "jobs": jobs, "market": market, "objective": objective,
         "restores": "together" if case.together else "alone",
@@ -212,8 +207,7 @@ def problem_files(case: Case) -> dict[str, str]:
         "storage": {"delivered_fraction": {"read": ETA, "write": ETA}, "endurance": "off",
                     "client_limit": {"write": f"{case.clients} GB/s", "read": f"{case.clients} GB/s"}},
     }  # fmt: skip
-    if capex:
-        more["budget"] = {"capex": capex}
+    more["budget"] = {"capex": capex}
     if case.every:
         more["extras"] = {"box": {"per": "gpu_system", "every": case.every}}
     if case.wired:
@@ -265,6 +259,9 @@ def with_box(found: dict[str, str]) -> dict[str, str]:
 
 # Useful work
 
+Split = tuple[tuple[int, int, int], ...]
+"""Jobs at a site in a period with their types and systems in use."""
+
 
 @cache
 def work(case: Case, job: int, gpu: int, systems: int, write: float, read: float) -> float:
@@ -287,23 +284,17 @@ def work(case: Case, job: int, gpu: int, systems: int, write: float, read: float
     return best
 
 
-class Here(NamedTuple):
-    """Jobs at a site in a period with systems in use and what storage delivers."""
-
-    jobs: tuple[tuple[int, int, int], ...]
-    write: float
-    read: float
-
-
 def least(case: Case, job: int) -> float:
     """Return the least write share."""
     j = case.jobs[job]
     return max(j.size / 360.0, j.size / (3600.0 - j.stall))
 
 
-def shares(case: Case, here: Here, merge: Callable[[list[float]], float]) -> float:
+def shares(
+    case: Case, jobs: Split, units: tuple[int, ...], merge: Callable[[list[float]], float]
+) -> float:
     """Return the best merged work over shares of write bandwidth (and of reads, if together)."""
-    jobs = here.jobs
+    all_write, all_read = delivered(case, units)
     tops = [case.clients * v for _, _, v in jobs]
 
     def with_reads(writes: list[float]) -> float:
@@ -315,19 +306,19 @@ def shares(case: Case, here: Here, merge: Callable[[list[float]], float]) -> flo
             return -math.inf if -math.inf in each else merge(each)
 
         if not case.together or len(jobs) == 1:
-            return of([min(top, here.read) for top in tops])
+            return of([min(top, all_read) for top in tops])
         low = case.jobs[jobs[0][0]].size / 300.0
-        high = min(tops[0], here.read - case.jobs[jobs[1][0]].size / 300.0)
+        high = min(tops[0], all_read - case.jobs[jobs[1][0]].size / 300.0)
         if high < low * (1 - 1e-12):
             return -math.inf
-        return golden(lambda r: of([r, min(tops[1], here.read - r)]), low, max(low, high), 40)
+        return golden(lambda r: of([r, min(tops[1], all_read - r)]), low, max(low, high), 40)
 
     if len(jobs) == 1:
-        return with_reads([min(tops[0], here.write)])
-    low, high = least(case, jobs[0][0]), min(tops[0], here.write - least(case, jobs[1][0]))
+        return with_reads([min(tops[0], all_write)])
+    low, high = least(case, jobs[0][0]), min(tops[0], all_write - least(case, jobs[1][0]))
     if high < low * (1 - 1e-12):
         return -math.inf
-    return golden(lambda b: with_reads([b, min(tops[1], here.write - b)]), low, max(low, high), 55)
+    return golden(lambda b: with_reads([b, min(tops[1], all_write - b)]), low, max(low, high), 55)
 
 
 # Enumeration
@@ -484,9 +475,7 @@ def placements(case: Case) -> Iterator[tuple[tuple[int, int], ...]]:
     )
 
 
-def splits(
-    case: Case, here: list[tuple[int, int]], units: tuple[int, ...]
-) -> Iterator[tuple[tuple[int, int, int], ...]]:
+def splits(case: Case, here: list[tuple[int, int]], units: tuple[int, ...]) -> Iterator[Split]:
     """Yield systems in use of the jobs at a site: all of a type, divided where two share it."""
     for systems in itertools.product(*(range(1, units[g] + 1) for _, g in here)):
         used = [
@@ -563,8 +552,7 @@ def delivered(case: Case, units: tuple[int, ...]) -> tuple[float, float]:
 def _score(case: Case, here: list[tuple[int, int]], units: tuple[int, ...]) -> float:
     if not here:
         return math.inf if case.goal != "goodput" else 0.0
-    write, read = delivered(case, units)
-    if write <= 0:
+    if delivered(case, units)[0] <= 0:
         return -math.inf
 
     def merge(values: list[float]) -> float:
@@ -576,7 +564,7 @@ def _score(case: Case, here: list[tuple[int, int]], units: tuple[int, ...]) -> f
         return min((v / j.floor if j.floor else 1e9) for j, v in zip(jobs, values, strict=True))
 
     return max(
-        (shares(case, Here(split, write, read), merge) for split in splits(case, here, units)),
+        (shares(case, split, units, merge) for split in splits(case, here, units)),
         default=-math.inf,
     )
 
@@ -614,7 +602,6 @@ def weighted(
     weights: tuple[float, ...],
 ) -> list[float]:
     """Return the work of each job where the weighted sum is greatest and floors hold."""
-    write, read = delivered(case, units)
     top: tuple[float, list[float]] = (-math.inf, [0.0] * len(here))
 
     def merge(values: list[float]) -> float:
@@ -629,5 +616,5 @@ def weighted(
 
     if here:
         for split in splits(case, list(here), units):
-            shares(case, Here(split, write, read), merge)
+            shares(case, split, units, merge)
     return top[1]

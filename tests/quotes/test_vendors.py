@@ -282,7 +282,7 @@ def test_currency_signs(tmp_path: Path, price: str, total: str, currency: str, u
      ("Less: loyalty discount", -50_000, "discount"), ("Your saving", -50_000, "discount"),
      ("Goodwill", -50_000, "discount"), ("Installation Total", 50_000, "subtotal"),
      ("Service Total", 50_000, "subtotal"), ("Professional Services Total", 50_000, "subtotal"),
-     ("Nettosumme", 1_850_000, "total"),
+     ("Nettosumme", 1_850_000, "total"), ("Amount due", 1_850_000, "total"),
      ("Total Installation", 50_000, "subtotal"), ("Installations subtotal", 50_000, "subtotal")],
 )  # fmt: skip
 def test_kind_of_a_line_by_its_label(tmp_path: Path, label: str, amount: int, kind: str) -> None:

@@ -17,7 +17,6 @@ from planner.loader import load
 from planner.report.edition import Audience
 from planner.report.exports import COLUMNS, bill, bill_columns, bill_csv, bill_json, defuse_formula
 from planner.report.formats import join_words
-from planner.results import frame
 from planner.schema.bill import Bill
 from planner.schema.plan import Plan
 from tests.bad_input.conftest import Answer, HallRunner, run, run_in_hall
@@ -244,17 +243,6 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
 
 
-def test_frames_carry_the_bill_and_foot_with_the_totals() -> None:
-    solved = solved_once("10MW")
-    assert solved.totals is not None
-    bill = frame(solved)
-    assert list(bill["sku"]) == [line.sku for line in solved.lines]
-    assert bill["extended_net_usd"].sum() == pytest.approx(solved.totals.capex_usd)
-    limits = frame(solved, "limits").set_index("name")
-    assert limits.loc["facility_power", "limit"] == 10_000.0
-    assert {"name", "value", "source"} <= set(frame(solved, "assumptions").columns)
-
-
 # Which files `planner solve` writes with --also and --audience, and that it writes all or none.
 
 
@@ -288,32 +276,6 @@ def test_files_and_the_one_message_that_names_them(
     assert answer.exit_code == 0
     assert new(answer) == sorted(names)
     assert answer.err == f"wrote {join_words(names)}\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "has", "lacks"),
-    [
-        ("--audience customer", "unit_net", "unit_list"),
-        ("--audience customer-list", "unit_list", "discount"),
-        ("--audience customer-no-prices", "quantity", "unit_net"),
-        ("--audience partner", "discount", "price_source"),
-    ],
-)
-def test_prices_are_those_asked_for(
-    options: str, has: str, lacks: str, run_in_hall: HallRunner, tmp_path: Path
-) -> None:
-    solve_bill(run_in_hall, f"{options} --also bill.csv")
-    (path,) = tmp_path.glob("problem.*.bill.csv")
-    columns = path.read_text("utf-8-sig").splitlines()[0].split(",")
-    assert has in columns and lacks not in columns
-
-
-def test_a_plan_that_is_none_leaves_no_files(run_in_hall: HallRunner) -> None:
-    for audience in ("internal", "customer"):
-        answer = solve_bill(
-            run_in_hall, f"--audience {audience} {BOTH} --set 'jobs.0.gpus={{min: 100000}}'"
-        )
-        assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
 
 
 def test_a_given_date_is_that_of_the_workbook(

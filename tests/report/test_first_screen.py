@@ -19,7 +19,6 @@ from planner.schema.analysis import Sweep
 from planner.schema.plan import NextStep, Plan
 from tests.report import studies as samples
 from tests.report.hostile import TEXTS
-from tests.world.commands import once, ran
 from tests.world.known_plans import CASES, plan
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
@@ -27,13 +26,6 @@ from tests.world.solved import solve
 
 A_PAGE = 42
 """Lines that a page may have: so many at 60 columns, fewer at 80."""
-
-COMMANDS = (
-    ("explain",), ("sweep", "--mode", "tornado", "--workers", "1"), ("compare", "--near", "1 %"),
-    ("compare", "--rules"),
-    ("size",), ("simulate", "--replications", "20", "--interval", "10 min"),
-    ("sweep", "--mode", "frontier", "--against", "power", "--points", "5", "--workers", "1"),
-)  # fmt: skip
 
 
 def blocks_of(study: Any) -> list[Block]:
@@ -74,18 +66,6 @@ def test_nothing_in_a_name_steers_a_terminal(name: str) -> None:
         for full in (False, True):
             text = show(blocks, full=full)
             assert all(line.isprintable() for line in text.split("\n"))
-
-
-@pytest.mark.exhaustive(keep=2)
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None:
-    name, *options = words
-    short, full = once(name, small, *options), ran(name, small, *options, "--full")
-    assert (short.code, short.err, full.err) == (0, "", "")
-    assert len(short.out.splitlines()) <= A_PAGE
-    assert max(map(len, short.out.splitlines())) <= terminal.STANDARD
-    assert len(full.out.splitlines()) > len(short.out.splitlines())
-    assert "More " in short.out and "--full" in short.out
 
 
 def test_a_column_of_figures_says_their_unit() -> None:

@@ -136,7 +136,6 @@ STEMS = {
     "=1+1": "=1+1",
     "-rf": "-rf",
     "ünï 漢": "ünï 漢",
-    "a'b;c&d%e": "a'b;c&d%e",
     "x\ny": "x_y",
     "x\x1b[31my": "x[31my",
     "in\u202egpj": "ingpj",

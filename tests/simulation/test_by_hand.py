@@ -90,7 +90,7 @@ RUNS: dict[str, tuple[JobRun, float, Failures, dict[str, float]]] = {
         "failures": 1.0}),
     # A drain of 120 s after 90 s of computing: each interval is 130 s.
     "drain longer than the interval": (job(drain_s=120.0), 1140.0, given(()), {
-        "kept": 9 * 90.0, "capture": 90.0, "wait": 8 * 30.0, "waits": 8.0}),
+        "kept": 9 * 90.0, "capture": 90.0, "wait": 8 * 30.0}),
     # The second failure takes the spare's successor: out until 50 + 400 s, then a restart.
     "more units out than spares": (
         job(units=RepairUnits((1.0, 1.0), swap_s=5.0)), 500.0,

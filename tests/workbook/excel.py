@@ -139,5 +139,5 @@ def unlike(content: bytes, shown: Cells | None = None) -> list[tuple[str, str, A
 def same(one: Any, other: Any) -> bool:
     """Return whether two programs show the same: numbers to 1e-9 of them."""
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-15)
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     return (one or "") == (other or "") if 0 not in (one, other) else one == other

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import random
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from planner.workbook.audit import audit
 from planner.workbook.book import Book
 from planner.workbook.formulas import Scalar
 from tests.workbook.conftest import CREATED, Made, shipped
-from tests.workbook.excel import Excel, saved_with, typed_into
+from tests.workbook.excel import Excel, same, saved_with, typed_into
 from tests.workbook.office import convert, needs_office, values
 from tests.workbook.test_plan_figures import EUROS, VARIANTS
 
@@ -85,14 +84,8 @@ def unlike(book: Book, engine: Excel) -> dict[str, tuple[object, object]]:
     return {
         name: (cell.value, shown[name])
         for name, cell in book.names.items()
-        if not alike(cell.value, shown[name])
+        if not same(cell.value, shown[name])
     }
-
-
-def alike(one: object, other: object) -> bool:
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return (one or "") == (other or "")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -228,7 +221,7 @@ def test_libreoffice_follows_edits_and_its_files_are_audited(tmp_path: Path) -> 
         wrong = {
             name: (cell.value, shown.get(book.places[name]))
             for name, cell in book.names.items()
-            if not alike(cell.value, shown.get(book.places[name]))
+            if not same(cell.value, shown.get(book.places[name]))
         }
         assert wrong == {}, result.name
         found = audit(result, solve_again=False)

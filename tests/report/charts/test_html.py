@@ -29,7 +29,6 @@ class Page(HTMLParser):
         self.scripts: list[str] = []
         self.texts: list[str] = []
         self.open: list[str] = []
-        self.headings: list[tuple[str, str]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -47,8 +46,6 @@ class Page(HTMLParser):
             self.scripts[-1] += data
         elif "style" not in self.open:
             self.texts.append(data)
-        if self.open and self.open[-1] in ("h1", "h2", "h3", "h4", "h5", "h6"):
-            self.headings.append((self.open[-1], data))
 
 
 @cache

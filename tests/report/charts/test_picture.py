@@ -66,12 +66,6 @@ def test_the_same_chart_gives_the_same_bytes(frontier: Chart) -> None:
         assert png(frontier) == first
 
 
-def test_files_tell_neither_when_nor_by_what_they_were_made(frontier: Chart) -> None:
-    data = png(frontier)
-    assert _chunks(data) <= {b"IHDR", b"IDAT", b"IEND", b"pHYs"}
-    assert struct.unpack(">I", data[16:20]) == (1000,)
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_no_words_overlap_or_leave_the_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[int, tuple[str, Any]] = {}
@@ -94,15 +88,6 @@ def test_no_words_overlap_or_leave_the_picture(name: str, monkeypatch: pytest.Mo
             across = min(box.x1, beside.x1) - max(box.x0, beside.x0)
             upward = min(box.y1, beside.y1) - max(box.y0, beside.y0)
             assert across <= 1 or upward <= 2, (words, other)
-
-
-def _chunks(data: bytes) -> set[bytes]:
-    found, at = set(), 8
-    while at < len(data):
-        (length,) = struct.unpack(">I", data[at : at + 4])
-        found.add(data[at + 4 : at + 8])
-        at += 12 + length
-    return found
 
 
 # What charts show: figures at their places, and in words what cannot be drawn.
