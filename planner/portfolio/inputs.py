@@ -376,8 +376,8 @@ def _with_layers(portfolio: Portfolio, case: Case) -> Case:
         if not portfolio.rule(fabric.switch, "switch").rewiring_usd:
             return steps
         sizes = [
-            Size(size.capacity, (*size.outputs, *chain(*layers(fabric, held.tree))))
-            for size, held in zip(steps.sizes, fabric.sizes, strict=True)
+            Size(size.capacity, (*size.outputs, *chain(*each)))
+            for size, each in zip(steps.sizes, layers(fabric), strict=True)
         ]
         names = (f"{steps.name}.{layer}" for layer in LAYERS)
         return replace(steps, sizes=tuple(sizes), outputs=(*steps.outputs, *names))

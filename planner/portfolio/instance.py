@@ -9,7 +9,7 @@ import datetime
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, product
 
 from planner.case.items import BillItem, Offer, System, sum_terms
@@ -27,7 +27,7 @@ from planner.portfolio.schema import (
     TrainingJob,
     Use,
 )
-from planner.sizing.fabric import Tree, smallest_size
+from planner.sizing.fabric import smallest_size
 from planner.units import HOURS_PER_YEAR
 
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
@@ -99,7 +99,7 @@ class Place:
         for fabric in (each for each in self.case.companions.fabrics if each.sizes):
             size = smallest_size(fabric.sizes, round(sum_terms(fabric.amount, counts)))
             if size is not None:
-                found[fabric.prefix] = layers(fabric, size.tree)
+                found[fabric.prefix] = layers(fabric)[fabric.sizes.index(size)]
         return found
 
     @cached_property
@@ -113,15 +113,23 @@ class Place:
         return {f.prefix: wired[f.prefix] for f in fabrics if self.owned.get(f.switch)}
 
 
-def layers(fabric: Fabric, tree: Tree) -> Layers:
-    """The layers of a fabric with a tree.
+@lru_cache(maxsize=64)
+def layers(fabric: Fabric) -> tuple[Layers, ...]:
+    """The layers of each size of a fabric; kinds count from 1.
 
     One is laid anew where its kind changes: tiers or spines of a leaf, cores. A switch alone counts
     its ports as links.
     """
-    kind = 10_000 * tree.tiers + tree.spines // (tree.groups or 1)
-    links = tree.leaf_spine_links or fabric.radix
-    return (kind, fabric.planes * links), (tree.cores, fabric.planes * tree.spine_core_links)
+    trees = [size.tree for size in fabric.sizes]
+    kinds = [((t.tiers, t.spines // (t.groups or 1)), t.cores) for t in trees]
+    below, above = ([*dict.fromkeys(kind[side] for kind in kinds)] for side in (0, 1))
+    return tuple(
+        (
+            (1 + below.index(kind), fabric.planes * (tree.leaf_spine_links or fabric.radix)),
+            (1 + above.index(cores), fabric.planes * tree.spine_core_links),
+        )
+        for tree, (kind, cores) in zip(trees, kinds, strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ class Purchases(Rows):
             usd = self.instance.rule(place, fabric.switch).rewiring_usd
             if not usd or not fabric.sizes:
                 continue
-            sizes = [layers(fabric, size.tree) for size in fabric.sizes]
+            sizes = layers(fabric)
             first = place.wired_before.get(fabric.prefix, ((0, 0), (0, 0)))
             for number, layer in enumerate(("below", "above")):
                 most, most_links = (float(max(s[number][n] for s in sizes)) for n in (0, 1))
