@@ -141,7 +141,7 @@ def test_a_fabric_has_an_end() -> None:
 # Which compute fabric is built is decided with the plan: switches are a set, other lists too.
 
 
-SEVERAL = (5484, 7069, 7621, 8793)
+SEVERAL = (5484, 7069, 8793)
 """Random problems with several switches; the job of some runs on two types at once."""
 
 

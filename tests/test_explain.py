@@ -256,7 +256,7 @@ def check_conflicts(inputs: Inputs, found: Infeasibility, oracle: Oracle) -> Non
 PLANTED = [planted for planted in written() if planted.seed % 9 == 0][:6]
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 def test_claims_hold_whenever_time_runs_out(
     planted: Planted, monkeypatch: pytest.MonkeyPatch

@@ -100,7 +100,7 @@ def test_a_figure_far_from_the_usual_is_found(name: str, tmp_path: Path) -> None
         assert value is None or low <= value <= high, key
 
 
-@pytest.mark.exhaustive(keep=5)
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
 def test_every_scenario_is_proven(name: str, scenario: str) -> None:
     assert_proven(name, scenario, solved(name, scenario))

@@ -278,8 +278,7 @@ def _amounts(text: str, code: str) -> list[float]:
 
 
 COMMANDS = (
-    "solve problem.yaml --full", "size problem.yaml", "explain problem.yaml",
-    "solve problem.yaml --show lines,notes,proof",
+    "solve problem.yaml --full", "size problem.yaml",
     "compare --near 1% problem.yaml", "explain problem.yaml --why-not quick_store",
     "compare problem.yaml --rules", "compare problem.yaml problem.yaml",
     "sweep --mode tornado problem.yaml -q",

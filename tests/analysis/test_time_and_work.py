@@ -111,7 +111,6 @@ def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 CHANGES = (
     {"site.facility_power": "8.7 MW"},
-    {"storage.delivered_fraction.write": "0.35"},
     {"objective": "{minimize: tco}", "targets.max_days_to_train": "130 days"},
     {"consider.vendors": "[NVIDIA]"},
 )

@@ -111,7 +111,7 @@ def test_rare_limits_change_alike_in_memory_and_by_set(name: str, rare: tuple[st
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("seeds", [SEEDS[start::4] for start in range(4)], ids=str)
+@pytest.mark.parametrize("seeds", [SEEDS[start::8] for start in range(8)], ids=str)
 def test_random_problems_change_alike_in_memory_and_by_set(
     seeds: tuple[int, ...], tmp_path: Path
 ) -> None:

@@ -81,7 +81,7 @@ def test_names_are_names_and_nothing_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a\ud800b", "\u202egpj.exe", "a\x00b\x1b[31m", "x" * 40_000, "", "{{1}} ${x} ]]>"]
+    "name", ["a\ud800b", "\u202egpj.exe", "a\x00b\x1b[31m", "x" * 4_000, "", "{{1}} ${x} ]]>"]
 )
 def test_any_name_makes_a_report_that_can_be_written(name: str) -> None:
     study = storage_frontier().model_copy(update={"problem": name, "y_label": name})
