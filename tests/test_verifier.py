@@ -95,7 +95,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("cooling", "items", ("pump", "provides", "cooling"), of(9.0), "lines.pump.quantity"),
     ("bandwidth", "items", ("box", "provides", "write"), of(60.0), "lines.box.nameplate_write_"),
     ("fail units", "items", ("box", "fail_units"), of(1), "jobs.degraded_write_gb_per_s"),
-    ("peak", "items", ("gpu_a", "gpu", "bf16_dense"), of(900.0), "jobs.tflops_per_gpu"),
+    ("peak", "items", ("gpu_a", "gpu", "bf16_dense"), of(900.0), "jobs.useful_pflops"),
     ("ports", "items", ("box", "ports", "storage", "count"), 2, "fabrics.storage.mesh.endpoints"),
     ("optics", "items", ("weave", "switch", "ports", 0, "link", "switch_end"), None, "twin_optic"),
     ("splitter", "items", ("weave", "switch", "ports", 0, "link", "links"), 2, "lines.fibre"),
