@@ -82,7 +82,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("extras", "problem", ("extras", "keeper", "every"), 2, "lines.keeper.quantity"),
     ("parameters", "problem", (*JOB, "parameters"), 71e9, "jobs.checkpoint_gb"),
     ("failures", "problem", (*JOB, "failures"), "rsc1", "jobs.failures_per_gpu_day"),
-    ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.other_data_tb"),
+    ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.capacity_needed"),
     ("price", "prices", ("gpu_a", "list_usd"), 12.34, "lines.gpu_a.unit_list_usd"),
     ("pack", "prices", ("fibre", "pack"), 7, "lines.fibre.purchased"),
     ("minimum order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),

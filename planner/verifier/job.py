@@ -241,7 +241,6 @@ def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
     share, rate = run.stored.delivered_fraction.write, run.sustained[1]
     return {
         "delivered_write_gb_per_s": share * float(np.where(bursts, burst, write) @ run.units),
-        "delivered_sustained_gb_per_s": rate,
         "buffer_gb": share * float((bursts * (burst - write) * window_s) @ run.units),
         "recovery_s": size_gb / rate,
     }
@@ -274,8 +273,6 @@ def _storage(run: Run) -> dict[str, Any]:
         "delivered_read_gb_per_s": min(read, limits["read"]),
         "delivered_write_gb_per_s": min(write, limits["write"]),
         "ingest_demand_gb_per_s": run.j.gpus_used * job.ingest_per_gpu_gb_per_s,
-        "checkpoints_held": held,
-        "other_data_tb": other_tb,
         "capacity_needed_tb": (held * size_gb / 1000 + other_tb) / stored.fill_limit,
         "write_volume_tb_per_day": size_gb / 1000 * DAY_S / run.to_storage_s,
     }
@@ -324,7 +321,6 @@ def _local(run: Run) -> dict[str, Any]:
     lost, shares = {"no"} if asked.copies > 1 else {"no", "peer"}, job.failure_shares.items()
     part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
     own = {
-        "remote_interval_s": run.to_storage_s,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
         "restart_s": asked.restart_s,
         "remote_share": sum(share for name, share in shares if asked.recovers[name] in lost),
@@ -362,9 +358,6 @@ def _repair(run: Run) -> dict[str, Any]:
         "spares": spares,
         "load": load,
         "availability": 1.0 - waits,
-        "hardware_share": asked.share,
-        "repair_s": asked.time_s,
-        "swap_s": asked.swap_s,
     }
     if asked.when_short == "shrink":
         holds, replica = gpus if each > 1 else usable, physics.whole_replica(job)
@@ -408,6 +401,5 @@ def _work(run: Run) -> dict[str, Any]:
         "useful_gpus": j.gpus_used * kept,
         "useful_pflops": pflops,
         "days_to_train": days,
-        "tokens": training.tokens,
         "active_parameters": active,
     }
