@@ -6,7 +6,7 @@ Below the loader, which fills it from files, and below the case, which works on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -92,9 +92,9 @@ class Inputs:
     sha256: str = ""
     warnings: tuple[str, ...] = ()
 
-    def __getstate__(self) -> dict[str, object]:
-        """The fields alone: another process derives the rest itself."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+    def __reduce__(self) -> tuple[object, ...]:
+        """Arguments for pickling: generic models of pydantic have no importable name."""
+        return _unpickled, (inputs_to_text(self), self.document, self.warnings)
 
     @cached_property
     def _derived(self) -> dict[object, tuple[object, Any]]:
@@ -359,6 +359,10 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     if isinstance(here, Mapping):
         return {**here, step: new}
     return (*here[: int(step)], new, *here[int(step) + 1 :])
+
+
+def _unpickled(text: bytes, document: Document | None, warnings: tuple[str, ...]) -> Inputs:
+    return replace(inputs_from_text(text), document=document, warnings=warnings)
 
 
 _NOT_PORTABLE = {"document", "warnings"}

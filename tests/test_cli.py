@@ -92,7 +92,7 @@ def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path)
     assert zipfile.is_zipfile(tmp_path / "10MW.xlsx")
 
 
-def test_quiet_and_full(run: Runner, small: str) -> None:
+def test_quiet_writes_no_message_and_full_shows_all(run: Runner, small: str) -> None:
     quiet, full = run("solve", small, "--quiet"), run("solve", small, "--full")
     assert quiet.err == ""
     assert quiet.out.startswith("Small hall")
@@ -198,7 +198,7 @@ def test_every_example_works_from_anywhere(run: Runner, name: str) -> None:
     assert ran.code == 0, ran.out
 
 
-def test_catalog_list(run: Runner) -> None:
+def test_catalog_lists_items_by_vendor_category_and_file(run: Runner) -> None:
     ran = run("catalog")
     assert (ran.code, ran.err) == (0, "")
     assert re.search(r"^nvidia_dgx_h100 +gpu_system +NVIDIA .* 8 GPUs +310", ran.out, re.MULTILINE)
@@ -220,7 +220,9 @@ def test_catalog_item_has_paths_and_units(run: Runner) -> None:
     assert "\n  ports.compute: count 8; speed_gbit_per_s 400; " in ran.out
 
 
-def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catalog_check_warns_of_old_and_implausible_figures(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
     ran = run("catalog", "--check")
     assert (ran.code, ran.err) == (0, "")

@@ -130,7 +130,7 @@ def test_megatron_checkpoint_takes_51_s_and_a_third_of_a_percent() -> None:
         ("restore_parity", 6, 1638, 50.55),
     ],
 )
-def test_megatron_restores(
+def test_megatron_restore_time_follows_fan_out_and_bandwidth(
     scenario: str | None, fan_out: float, read_gb_per_s: float, restore_s: float
 ) -> None:
     run_ = job("megatron_1t", scenario)

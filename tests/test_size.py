@@ -53,7 +53,9 @@ def appliance(report: SizeReport, name: str, item: str = "ddn_ai400x2") -> Appli
 @pytest.mark.parametrize(
     ("gpus", "units"), [(256, (3, 6, 12)), (1016, (12, 24, 47)), (3072, (36, 71, 142))]
 )
-def test_ddn_classes_in_appliances(seed: Path, gpus: int, units: tuple[int, ...]) -> None:
+def test_ddn_classes_are_counted_in_whole_appliances(
+    seed: Path, gpus: int, units: tuple[int, ...]
+) -> None:
     found = sized(seed, gpus, "jobs.0.checkpoint.interval.every=4 h")
     rows = [appliance(found, name) for name in ("light", "medium", "high")]
     assert tuple(row.units for row in rows) == units
@@ -75,7 +77,9 @@ def test_vendor_rules_are_nameplate_and_the_law_is_delivered(seed: Path) -> None
 @pytest.mark.parametrize(
     ("fan_out", "read", "units"), [("broadcast", 46, 1), ("every_replica", 276, 4)]
 )
-def test_restore_in_time(seed: Path, fan_out: str, read: float, units: int) -> None:
+def test_restore_time_and_fan_out_set_the_read_demand(
+    seed: Path, fan_out: str, read: float, units: int
+) -> None:
     settings = (LAYOUT, f"jobs.0.restore.fan_out={fan_out}", "jobs.0.checkpoint.interval.every=4 h")
     found = sized(seed, 3072, *settings)
     assert rule(found, "demand law").read_demand_gb_per_s == pytest.approx(read)
@@ -155,7 +159,7 @@ def test_synchronous_saves_ask_by_the_blocking_law() -> None:
         (("items.nvidia_dgx_h100.exclude=true",), 8, "no-gpu-system"),
     ],
 )
-def test_no_number_to_size_for(
+def test_a_size_without_gpus_or_room_is_refused_with_the_fix(
     seed: Path, settings: tuple[str, ...], gpus: int | None, code: str
 ) -> None:
     with pytest.raises(InputError) as caught:

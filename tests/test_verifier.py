@@ -81,7 +81,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("no fabric", "problem", ("network", "storage"), None, "the problem has no such fabric"),
     ("extras", "problem", ("extras", "keeper", "every"), 2, "lines.keeper.quantity"),
     ("parameters", "problem", (*JOB, "parameters"), 71e9, "jobs.checkpoint_gb"),
-    ("failures", "problem", (*JOB, "failures"), "rsc1", "jobs.failures_per_gpu_day"),
+    ("failures", "problem", (*JOB, "failures", "per_gpu_day"), "rsc1", "jobs.failures_per_gpu_day"),
     ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.capacity_needed"),
     ("price", "prices", ("gpu_a", "list_usd"), 12.34, "lines.gpu_a.unit_list_usd"),
     ("pack", "prices", ("fibre", "pack"), 7, "lines.fibre.purchased"),

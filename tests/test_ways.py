@@ -114,7 +114,7 @@ ROUTED = 58 * 256 * 3 * 7168 * 2048
         ({"tensor": 2, "pipeline": 3, "context": 2, "experts": 6, "expert_tensor": 1}, 36),
     ],
 )
-def test_the_gpus_of_a_replica(degrees: dict[str, int], gpus: int) -> None:
+def test_a_replica_holds_whole_tensor_and_expert_groups(degrees: dict[str, int], gpus: int) -> None:
     option = Parallelism(**degrees, expert_parameters=ROUTED)
     assert option.replica_gpus == gpus
     stage = degrees["tensor"] * degrees.get("context", 1)

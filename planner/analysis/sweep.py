@@ -28,7 +28,7 @@ from planner.api import NO_PLAN, Options, solve_with
 from planner.errors import Finding, InputError, StoppedError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
-from planner.loader import NoPlaceError, load, scenario_names
+from planner.loader import NoPathError, load, scenario_names
 from planner.loader.axes import MOST, Axis, refuse_overlap, values
 from planner.optimizer.operate import Run
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
@@ -344,7 +344,7 @@ def _start(inputs: Inputs, columns: Sequence[Column]) -> dict[str, Any]:
     """Varied inputs of a problem as it is, by path."""
     found: dict[str, Any] = {}
     for column in columns:
-        with suppress(NoPlaceError):
+        with suppress(NoPathError):
             base = Field(inputs, column.path).base
             paid = base is not None and "USD" in column.unit
             found[column.path] = inputs.problem.shown_in.convert(base or 0.0) if paid else base

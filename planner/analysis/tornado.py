@@ -20,7 +20,7 @@ from planner.api import NO_PLAN, WITHOUT_PLAN, Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, write_value
-from planner.loader import NoPlaceError
+from planner.loader import NoPathError
 from planner.loader.axes import FACTOR, Variable, factor, number_of, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
@@ -145,7 +145,7 @@ class Field:
     a path of several places (``prices.*.list``) it is 1, and numbers are factors.
 
     Raises:
-        NoPlaceError: the path leads nowhere.
+        NoPathError: the path leads nowhere.
     """
 
     def __init__(self, inputs: Inputs, path: str) -> None:
@@ -154,10 +154,8 @@ class Field:
         self.path, self.several = self.variable.path, self.variable.several
         place = self.variable.first
         self.slot, value = place.slot, place.value
-        if value is None and place.made is not None:
-            value = Variable(inputs, place.parent).first.value
-        elif value is None and place.path == job_path("failures.per_gpu_day"):  # shares alone
-            value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
+        if value is None and place.path == job_path("failures.per_gpu_day"):
+            value = DEFAULT_FAILURES
         if isinstance(value, str):
             preset = _PRESETS.get(place.path.rpartition(".")[2], {}).get(value)
             value = None if preset is None else preset.value
@@ -218,7 +216,7 @@ def read_field(inputs: Inputs, option: str, form: str, fix: str) -> tuple[Field,
         raise InputError(Finding("vary", f"not PATH={form}", origin, fix=fix))
     try:
         return Field(inputs, path), spec, origin
-    except NoPlaceError as error:
+    except NoPathError as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
 
 
@@ -309,7 +307,7 @@ def default_spans(inputs: Inputs, counts: Mapping[str, int]) -> list[Span]:
     numbers += [(path, -math.inf, math.inf) for path in (*_assumptions(inputs), *products)]
     found: dict[str, Span] = {}
     for path, least, most in numbers:
-        with suppress(NoPlaceError):  # the problem does not state it
+        with suppress(NoPathError):  # the problem does not state it
             span = make_span(Field(inputs, path), BY, least, most)
             if span is not None:
                 found.setdefault(span.field.path, span)

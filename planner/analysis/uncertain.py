@@ -30,7 +30,7 @@ from planner.case.model import ObjectiveName
 from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
-from planner.loader import NoPlaceError
+from planner.loader import NoPathError
 from planner.loader.axes import factor, number_of, refuse_overlap
 from planner.optimizer import Question
 from planner.optimizer.operate import Run
@@ -304,7 +304,7 @@ def read_unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
     """
     known, drawn = limit_labels(inputs), list[tuple[Field, str, str, str]]()
     for path, text, reason in _usual(inputs, resolve(inputs)) if not dists else ():
-        with suppress(NoPlaceError):  # the problem does not state it
+        with suppress(NoPathError):  # the problem does not state it
             drawn.append((Field(inputs, path), text, "", f"{text}: {reason}"))
     for option in dists:
         field, text, origin = read_field(inputs, option, "DISTRIBUTION", FIX)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from planner.errors import Finding, InputError, NoSystemError
+from planner.errors import Finding, InputError, NoPlanError, NoSystemError
 from planner.files import write_all
 from planner.library import solve_portfolio
 from planner.report import formats
@@ -290,6 +290,8 @@ def simulate(
     runs, (instance, plan) = whole("--replications", replications, 2), _opened(path)
     made = simulated(instance, plan, length_s=length_s, replications=runs, seed=seed)
     found = sorted(made, key=lambda each: (each.run.job, each.periods))
+    if not found:
+        raise NoPlanError(f"{plan.problem}: no training job runs, so nothing to simulate")
     points = [100 * (each.simulated - each.planned) for each in found]
     columns = (
         words("job", (each.run.job for each in found)),

@@ -189,7 +189,7 @@ _ELSEWHERE = {PRICES: "price books", CATALOG: "catalogs"}
 _SET_FIX = "write for example --set site.facility_power='12 MW'"
 
 
-class NoPlaceError(FixableError):
+class NoPathError(FixableError):
     """A path that leads nowhere."""
 
 
@@ -276,7 +276,7 @@ def _replace_value(document: Document, steps: list[str], value: Any, origin: str
         raise InputError(Finding("removed-setting", message, origin, None, whole, successor))
     try:
         document.data, path = _replaced(document.data, steps, value, whole)
-    except NoPlaceError as error:
+    except NoPathError as error:
         raise InputError(Finding("set", str(error), origin, fix=error.fix)) from None
     return path
 
@@ -300,7 +300,7 @@ def list_position(entries: Sequence[object], step: str, path: str) -> int:
     """The position of an entry of a list: a number, or the name of the entry.
 
     Raises:
-        NoPlaceError: there is none.
+        NoPathError: there is none.
     """
     names = [e.get("name") if isinstance(e, dict) else getattr(e, "name", None) for e in entries]
     if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(entries):
@@ -309,4 +309,4 @@ def list_position(entries: Sequence[object], step: str, path: str) -> int:
         return names.index(step)
     known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
     fix = "its entries: " + (", ".join(known) or "none")
-    raise NoPlaceError(f"'{path}': the list has no entry '{step[:60]}'", fix)
+    raise NoPathError(f"'{path}': the list has no entry '{step[:60]}'", fix)

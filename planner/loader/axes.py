@@ -19,11 +19,11 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip, suggest
-from planner.inputs import Change, Document, Inputs
-from planner.loader import NoPlaceError, documents, list_position
+from planner.inputs import NOTHING_ASKED, Change, Document, Inputs
+from planner.loader import NoPathError, documents, list_position
 from planner.paths import CATALOG, PRICES, field_of
 from planner.removed import setting_successor
-from planner.schema import CANONICAL, Model, Unit
+from planner.schema import Model, Unit
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 
@@ -156,18 +156,11 @@ def short(value: Any, most: int = 80) -> str:
 
 
 class Place(NamedTuple):
-    """A place that can be varied, the type of its value, and the value.
-
-    A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
-    named) is filled by giving that part whole: ``parent`` is its path, ``made`` its model and the
-    key of the value.
-    """
+    """A place that can be varied, the type of its value, and the value."""
 
     path: str
     slot: Slot
     value: Any
-    parent: str = ""
-    made: tuple[type[BaseModel], str] | None = None
 
     def scaled(self, share: Decimal) -> str:
         """The text of a share of the number here.
@@ -180,30 +173,22 @@ class Place(NamedTuple):
             raise InputError(Finding("vary", f"there is no number here to take x{share} of"))
         return self.slot.text_of(Decimal(f"{Decimal(repr(number)) * share:.15g}"))
 
-    def change(self, value: Any, text: str) -> Change:
-        """The change that puts a validated value here."""
-        if self.made is None:
-            return Change(self.path, value, text)
-        model, key = self.made
-        whole = model.model_validate({key: value}, context=CANONICAL)
-        return Change(self.parent, whole, f"{{{key}: {text}}}")
-
 
 def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     """The places of a path; several where a step of it is ``*``: every entry that has the value.
 
     Raises:
-        NoPlaceError: there is none.
+        NoPathError: there is none.
     """
     steps = [step.strip() for step in path.strip().split(".")]
     if not all(steps):
-        raise NoPlaceError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
+        raise NoPathError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
     several, (found, rest) = ALL in steps, _roots(inputs, steps)
     for step in rest:
         found = [below for place in found for below in _below(inputs, place, step, several)]
     found = [place for place in found if not several or place.value is not None]
     if not found:
-        raise NoPlaceError(f"nothing states '{path[:80]}'")
+        raise NoPathError(f"nothing states '{path[:80]}'")
     return tuple(map(_value_of_figure, found))
 
 
@@ -213,7 +198,7 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     if root == "catalogs" or (root == PRICES and (not name or name.isdigit())):
         fix = "name them in a scenario of the problem file, and give --scenarios"
         named = "price books" if root == PRICES else root
-        raise NoPlaceError(f"which {named} are read cannot be varied", fix)
+        raise NoPathError(f"which {named} are read cannot be varied", fix)
     if root not in (CATALOG, PRICES):
         return [Place("", _slot_for(Problem), inputs.problem)], steps
     known: Mapping[str, Any] = inputs.prices
@@ -221,10 +206,10 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
         known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
     if name not in (ALL, *known):
         fix = suggest(name, list(known))
-        raise NoPlaceError(f"the files in use have no '{root}.{name[:60]}'", fix)
+        raise NoPathError(f"the files in use have no '{root}.{name[:60]}'", fix)
     if len(steps) < 3:
         fix = f"such as {root}.{name}.{'list' if root == PRICES else 'consumes.it_power'}"
-        raise NoPlaceError(f"'{root}.{name}' is no single value", fix)
+        raise NoPathError(f"'{root}.{name}' is no single value", fix)
     kinds: dict[str, Any] = {each: type(part) for each, part in known.items()}
     having = [each for each, part in kinds.items() if field_of(part, steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
@@ -254,13 +239,14 @@ def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[P
             known = inputs.by_id if place.path in {"items", "extras"} else known
             if step not in known:
                 fix = suggest(step, list(known))
-                raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", fix)
-            yield Place(path, slot, value.get(step))
+                raise NoPathError(f"'{place.path}' has no '{step[:60]}'", fix)
+            missing = NOTHING_ASKED if place.path == "items" else None
+            yield Place(path, slot, value.get(step, missing))
     elif not several:
-        yield _in_missing(place, step)
+        raise _not_given(place, step)
 
 
-def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
+def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPathError:
     """The error of an unknown key."""
     keys = list(documents.by_key(model))
     if model is Problem:
@@ -269,25 +255,16 @@ def _no_key(place: Place, model: type[BaseModel], step: str) -> NoPlaceError:
     fix = setting_successor([*place.path.split("."), step])
     if fix is None:
         fix = documents.suggest_key(step, keys, model) if model is Problem else suggest(step, keys)
-    return NoPlaceError(f"{where} has no '{step[:60]}'", fix)
+    return NoPathError(f"{where} has no '{step[:60]}'", fix)
 
 
-def _in_missing(place: Place, step: str) -> Place:
-    """A place inside a part that is not given, where that value alone gives the part."""
-    for model in place.slot.models:
-        name = field_of(model, step)
-        if name is None:
-            continue
-        needed = [key for key, field in model.model_fields.items() if field.is_required()]
-        if place.made is not None or needed not in ([], [name]):
-            is_now = "not given" if place.value is None else f"'{place.value}'"
-            fix = "give the whole part in the file, where it can be varied then"
-            raise NoPlaceError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
-        found = Place(f"{place.path}.{step}", _slot_of(model, name), None)
-        if place.path.startswith("items."):  # laid over the other counts of the item
-            return found
-        return found._replace(parent=place.path, made=(model, step))
-    raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+def _not_given(place: Place, step: str) -> NoPathError:
+    """The error of a step below a single value, or below a part that is not given."""
+    if not any(field_of(model, step) for model in place.slot.models):
+        return NoPathError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+    is_now = "not given" if place.value is None else f"'{place.value}'"
+    fix = "give the whole part in the file, where it can be varied then"
+    return NoPathError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
 
 
 def _value_of_figure(place: Place) -> Place:
@@ -297,7 +274,7 @@ def _value_of_figure(place: Place) -> Place:
         return Place(place.path, _slot_of(type(value), "value"), value.value)
     if value is None and any(issubclass(model, Figure) for model in place.slot.models):
         fix = "add the figure and its source to a catalog"
-        raise NoPlaceError(f"no catalog states '{place.path}'", fix)
+        raise NoPathError(f"no catalog states '{place.path}'", fix)
     return place
 
 
@@ -328,7 +305,7 @@ class Variable:
     """A path that is varied, in the inputs that it varies.
 
     Raises:
-        NoPlaceError: the path leads nowhere.
+        NoPathError: the path leads nowhere.
     """
 
     def __init__(self, inputs: Inputs, path: str) -> None:
@@ -359,7 +336,7 @@ class Variable:
         except InputError as error:
             raise error.placed(file=origin, line=None, path=self.path) from None
         new = zip(known, values, strict=True)
-        changes = tuple(place.change(value, each) for (place, each), value in new)
+        changes = tuple(Change(place.path, value, each) for (place, each), value in new)
         shown = text if self.several or share is None else changes[0].text
         return Reading(shown, changes, None if share is None else float(share), values[0])
 
@@ -503,7 +480,7 @@ def refuse_overlap(variables: Iterable[Variable]) -> None:
     Raises:
         InputError: two of them replace the same value, or one a part of another.
     """
-    paths = (place.parent or place.path for each in variables for place in each.places)
+    paths = (place.path for each in variables for place in each.places)
     for before, path in pairwise(sorted(f"{path}." for path in paths)):
         if path.startswith(before):
             message = f"'{before[:-1]}' is varied twice"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,13 +68,15 @@ def load_catalogs(files: list[Path]) -> Catalogs:
     """
     documents = [read(path, "catalog") for path in dict.fromkeys(files)]
     written = _written_items(documents)
-    resolved = {name: _resolved(name, written) for name in written}
+    chains = {name: _chain(name, written) for name in written}
     result = Catalogs()
     for document in documents:
-        if isinstance(document.data.get("items"), tuple):
+        if isinstance(items := document.data.get("items"), tuple):
             whole = tuple(
-                resolved[item["id"]][0] if _is_item(item) else item
-                for item in document.data["items"]
+                reduce(_merged, (written[name].data for name in chains[item["id"]]))
+                if _is_item(item)
+                else item
+                for item in items
             )
             document.data = {**document.data, "items": whole}
         catalog = validated(Catalog, document)
@@ -85,10 +88,9 @@ def load_catalogs(files: list[Path]) -> Catalogs:
             if family.id in result.families:
                 raise _used_twice(family.id, result.places[family.id], place, "families")
             result.families[family.id], result.places[family.id] = family, place
-        for index, item in enumerate(catalog.items):
-            result.items[item.id] = item
-            result.places[item.id] = document.place(("items", index))
-    for name, (_, chain) in resolved.items():
+        for item in catalog.items:
+            result.items[item.id], result.places[item.id] = item, written[item.id].place()
+    for name, chain in chains.items():
         result.sources[name] = _sources(chain, written, result)
     _cross_check(result, written)
     return result
@@ -133,25 +135,21 @@ def _written_items(documents: list[Document]) -> dict[str, _Written]:
     return found
 
 
-def _resolved(
-    name: str, written: Mapping[str, _Written], below: tuple[str, ...] = ()
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """An item laid over those that it extends, and the ids of these, the oldest first."""
-    item, chain = written[name], (*below, name)
-    parent = item.data.get("extends")
-    if not isinstance(parent, str):
-        return item.data, (name,)
-    if parent not in written:
-        path, hint = f"items.{item.at}.extends", did_you_mean(parent, list(written))
-        place = item.place("extends")
-        raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, path, hint))
-    place = written[chain[0]].place("extends")
-    if parent in chain or len(chain) > MAX_EXTENDS:
-        what = "circular extends" if parent in chain else f"over {MAX_EXTENDS} extends"
-        message, fix = f"{what}: {' -> '.join((*chain, parent))}", "remove one of these extends"
-        raise InputError(Finding("circular-extends", message, *place, fix=fix))
-    base, ancestors = _resolved(parent, written, chain)
-    return _merged(base, item.data), (*ancestors, name)
+def _chain(name: str, written: Mapping[str, _Written]) -> list[str]:
+    """An item with those that it extends, the oldest first."""
+    chain = [name]
+    while isinstance(parent := (item := written[chain[0]]).data.get("extends"), str):
+        if parent not in written:
+            path, hint = f"items.{item.at}.extends", did_you_mean(parent, list(written))
+            place = item.place("extends")
+            raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, path, hint))
+        if parent in chain or len(chain) > MAX_EXTENDS:
+            kind = "circular extends" if parent in chain else f"over {MAX_EXTENDS} extends"
+            message = f"{kind}: {' -> '.join((*reversed(chain), parent))}"
+            place, fix = written[name].place("extends"), "remove one of these extends"
+            raise InputError(Finding("circular-extends", message, *place, fix=fix))
+        chain.insert(0, parent)
+    return chain
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -167,12 +165,11 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sources(
-    chain: tuple[str, ...], written: Mapping[str, _Written], result: Catalogs
+    chain: list[str], written: Mapping[str, _Written], result: Catalogs
 ) -> dict[str, Source]:
     """The sources that an item may cite: those of its file and of the files that it extends."""
-    files = dict.fromkeys(written[ancestor].document.file for ancestor in chain)
     merged: dict[str, Source] = {}
-    for file in files:
+    for file in dict.fromkeys(written[name].document.file for name in chain):
         for name, source in result.sources[file].items():
             if merged.setdefault(name, source) != source:
                 message = f"the source '{name}' is another one where '{chain[0]}' is defined"

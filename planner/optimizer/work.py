@@ -328,7 +328,7 @@ class Work:
 
         Args:
             use: the purchases.
-            waits: whether repairs are waited for.
+            waits: whether repairs are waited for; a job that shrinks has no bound without.
             interval_s: start of one checkpoint to the start of the next.
         """
         job, team, gpus = self.case.job, use.team, use.gpus.astype(float)
@@ -340,12 +340,8 @@ class Work:
         t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
         allowed &= self._allowed(use, gpus, flow, t, mtti)
         if self.shrinks and len(team):
-            patient, runs = self._at_most(use, t, mtti)
-            kept, interval = patient, t.low
-            if waits:
-                kept, waiting, interval, mtti, runs = self._goodput_with_fewer(
-                    use, t, mtti, interval_s
-                )
+            patient = self._at_most(use, t, mtti)
+            kept, waiting, interval, mtti, runs = self._goodput_with_fewer(use, t, mtti, interval_s)
         else:
             if interval_s is None:
                 interval, runs = self.interval(t, mtti)
@@ -457,9 +453,9 @@ class Work:
             places.append(here)
         return Shrunk.joined(parts, np.concatenate(places))
 
-    def _at_most(self, use: Uses, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
-        """A bound on the goodput of any fewer GPUs as a share of those in use, whatever
-        units are out, and where there is an interval.
+    def _at_most(self, use: Uses, t: Times, mtti: Numbers) -> Numbers:
+        """A bound on the goodput of any fewer GPUs as a share of those in use, whatever units are
+        out.
 
         Of N in use x do the work on average. At least those of x fail as work sees, and a restart
         sees `MOST_SPARED` of these less at most. So no more is kept than by x without units out,
@@ -469,8 +465,7 @@ class Work:
         repair, gpus = self.case.job.repair, use.gpus.astype(float)
         assert repair is not None
         seen = 1.0 - repair.hardware_share * self.restarts().left_out() * MOST_SPARED
-        interval, runs = self.interval(t, mtti)
-        runs &= t.stopped <= MOST_STALLED * interval
+        interval, _ = self.interval(t, mtti)
         less = math.exp(-RISING)
         once = self.fan_once[use.team]
         fanned = t.restore * (1.0 - once / (once + self.fan_each[use.team] * gpus))
@@ -486,7 +481,7 @@ class Work:
         with np.errstate(invalid="ignore"):
             rises = beyond + scaled + RISING >= at
         unbounded = np.where(scaled + RISING >= 0.0, 1.0, np.inf)
-        return np.where(rises, np.exp(at), unbounded), runs
+        return np.where(rises, np.exp(at), unbounded)
 
     def _goodput_with_fewer(
         self, use: Uses, t: Times, mtti: Numbers, interval_s: Numbers | None

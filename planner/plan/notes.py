@@ -399,7 +399,7 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
 def _failure_preset(inputs: Inputs) -> str | None:
     """Name of the preset of the failure rate, None where a number is given."""
     job = inputs.problem.job
-    name = job.failure_rate if "failures" in job.model_fields_set else DEFAULT_FAILURES
+    name = job.failure_rate or DEFAULT_FAILURES
     return name if isinstance(name, str) else None
 
 

@@ -22,7 +22,7 @@ from planner.portfolio.totals import Totals
 from planner.schema.operation import JobPlan, WayPlan
 from planner.verifier import BROKEN, excluded
 from planner.verifier.basis import Basis, Findings, Near, value
-from planner.verifier.bill import Bill, stored_parts
+from planner.verifier.bill import Bill
 from planner.verifier.job import Run, Share, check_gpus, choose_ways
 from planner.verifier.limits import Reached, best_interval
 
@@ -41,10 +41,6 @@ def faults(instance: Instance, plan: PortfolioPlan) -> tuple[str, ...]:
         return _Check(instance, plan).check().all
     except BROKEN as error:
         return (f"the plan: parts are missing or wrong, not computed ({error!r})",)
-
-
-Units = Counter[tuple[str, str, int]]
-"""Counts by site, item and period."""
 
 
 class _Check(Totals):
@@ -89,13 +85,8 @@ class _Check(Totals):
     # Units
 
     def _check_hall(self, name: str, period: int, hall: Bill) -> None:
-        """Check counts of dependent items, and limits on items and families of storage."""
+        """Check limits on items and families of storage."""
         basis, where = self.basis[name], f"{name} in period {period}"
-        here = (s for s in self.plan.standing if (s.site, s.period) == (name, period))
-        needed = {s.item: s.needed for s in here if s.needed}
-        counted = {**hall.companions, **stored_parts(basis, hall.cluster)}
-        for sku in sorted({*needed, *counted} - hall.cluster.keys()):
-            self.found.expect(f"{where}: {sku}", needed.get(sku, 0), counted.get(sku, 0))
         for sku, count in hall.cluster.items():
             item, rule = basis.items[sku], basis.rule(sku)
             owned = self.site[name].owned.get(sku, 0)
@@ -142,45 +133,24 @@ class _Check(Totals):
             self._at_most(f"{sku} bought, of stock", count, stocks[sku])
 
     def _check_balances(self) -> None:
-        """Check held = owned + arrived - retired; in service and cold spares <= held."""
-        held, retired = self._count_units()
-        for site, sku, period in held.keys() - self.standing.keys():
-            self.found.require(False, f"{sku} at {site} in period {period}: not in place")
-        once = len(self.standing) == len(self.plan.standing)
-        self.found.require(once, "standing: an item twice at a site in a period")
-        for key, s in self.standing.items():
-            name, place = f"{s.item} at {s.site} in period {s.period}", self.site[s.site]
-            item, bought, spares = place.inputs.item(s.item), s.needed, 0
+        """Check that those in service and cold spares are held, and that units may retire."""
+        for s in self.plan.standing:
+            item, bought, place = self.basis[s.site].items[s.item], s.needed, self.site[s.site]
             if s.item in place.offers:
-                bought += retired[key] - place.owned.get(s.item, 0)
-            if bought > 0 and item.category != "component":
-                spares = self.basis[s.site].spares(item, bought)
-            own = {"held": held[key], "retired": retired[key], "category": item.category}
-            self.found.expect(name, s, own)
-            self._at_most(f"{name}: in service and spares", s.needed + spares, s.held)
-
-    def _count_units(self) -> tuple[Units, Units]:
-        """Units held, and retired so far, by site, item and period; check who may retire."""
-        end, cohorts = self.periods[-1] + 1, Units()
-        held, retired = Units(), Units()
+                bought += s.retired - place.owned.get(s.item, 0)
+            stored = bought > 0 and item.category != "component"
+            spares = self.basis[s.site].spares(item, bought) if stored else 0
+            name = f"{s.item} at {s.site} in period {s.period}: in service and spares"
+            self._at_most(name, s.needed + spares, s.held)
+        left = Counter({(o.site, o.item, o.arrives): o.quantity for o in self.plan.orders})
         for site, place in self.site.items():
-            cohorts.update({(site, sku, 0): count for sku, count in place.owned.items()})
-        for order in self.plan.orders:
-            cohorts[order.site, order.item, order.arrives] += order.quantity
-        for (site, sku, arrived), quantity in cohorts.items():
-            for period in range(max(arrived, 1), end):
-                held[site, sku, period] += quantity
+            left.update({(site, sku, 0): count for sku, count in place.owned.items()})
         for gone in self.plan.retired:
-            item, cohort = self.basis[gone.site].items[gone.item], gone.arrived
-            cohorts[gone.site, item.id, cohort] -= gone.quantity
-            there = cohort < gone.period and cohorts[gone.site, item.id, cohort] >= 0
-            may = self.portfolio.rule(item.id, item.category).retire and gone.quantity > 0
-            text = f"{item.id} retired in {gone.period}: may not be, or is not there"
-            self.found.require(there and may, text)
-            for period in range(gone.period, end):
-                retired[gone.site, item.id, period] += gone.quantity
-                held[gone.site, item.id, period] -= gone.quantity
-        return held, retired
+            rule, _ = self._sale(gone.site, gone.item)
+            left[gone.site, gone.item, gone.arrived] -= gone.quantity
+            there = left[gone.site, gone.item, gone.arrived] >= 0 and gone.arrived < gone.period
+            text = f"{gone.item} retired in {gone.period}: may not be, or is not there"
+            self.found.require(rule.retire and there and gone.quantity > 0, text)
 
     # Jobs
 

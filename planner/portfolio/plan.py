@@ -127,23 +127,21 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
     if objective.name in ("cost", "tco"):
         scale = MILLION
     best, bound = answer.worth[0] * scale, answer.bounds[0] * scale + 0.0
-    proven, standing = math.isfinite(bound), tuple(made.standing())
-    known = {
-        sku: place.inputs.item(sku).product for place in instance.places for sku in place.items
-    }
+    proven, items = math.isfinite(bound), instance.places[0].inputs.by_id
     plan = PortfolioPlan(
         best=best,
         bound=bound if proven else None,
         gap=abs(best - bound) / max(abs(best), 1e-9 * scale) if proven else None,
         orders=tuple(made.orders()),
-        standing=standing,
+        standing=tuple(made.standing()),
         retired=tuple(made.retired),
         runs=tuple(made.runs()),
-        models={sku: known[sku] for sku in sorted({each.item for each in standing})},
         notes=tuple(_notes(instance, answer)),
         **head,
     )
-    return plan.model_copy(update=Totals(instance, plan).fields())
+    totals = Totals(instance, plan).fields()
+    models = {sku: items[sku].product for sku in sorted({s.item for s in totals["standing"]})}
+    return plan.model_copy(update={**totals, "models": models})
 
 
 def _notes(instance: Instance, answer: Answer) -> Iterator[str]:
@@ -211,22 +209,12 @@ class _Assembly:
         return max(0, count + math.ceil(place.items[sku].spare_share * count - 1e-9) - owned)
 
     def standing(self) -> Iterator[Standing]:
-        """Yield everything in place or retired, by period and site."""
+        """Yield GPU systems and storage in service, by period and site."""
         for period, (at, place) in product(self.periods, enumerate(self.places)):
-            for sku in place.items:
-                bought = sum(self.bought.get((at, sku), [])[: period + 1])
-                gone = self._gone(place, sku, period)
-                standing = Standing(
-                    period=period + 1,
-                    site=place.name,
-                    item=sku,
-                    category=place.inputs.item(sku).category,
-                    needed=self.needed[at, period][sku],
-                    held=place.owned.get(sku, 0) + bought - gone,
-                    retired=gone,
-                )
-                if standing.held or standing.needed or standing.retired:
-                    yield standing
+            for sku in place.offers:
+                where = {"site": place.name, "item": sku, "category": ""}
+                needed = self.needed[at, period][sku]
+                yield Standing(period=period + 1, needed=needed, held=needed, **where)
 
     def orders(self) -> list[Order]:
         """Orders by date and site, the largest first."""

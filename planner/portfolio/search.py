@@ -134,7 +134,6 @@ class Search(Rounds):
 
     def _soon(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Find a plan: who runs where with fractions of all else, then counts with a wide gap."""
-        self._relaxed(FEW)
         counts = [v for v in self.whole if v not in {*self.skeleton}]
         for variable in counts:
             variable.cat = LpContinuous

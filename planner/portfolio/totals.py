@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import product
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from planner.portfolio.schema import (
     Order,
     PortfolioPlan,
     Rewiring,
+    Standing,
     TrainingJob,
     Use,
 )
@@ -36,7 +37,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.sizing.throughput import FLOP_PER_PARAMETER_TOKEN
 from planner.verifier.basis import Basis, Findings, Sale
-from planner.verifier.bill import HOURS_PER_YEAR, Bill, build_bill, check_racks
+from planner.verifier.bill import HOURS_PER_YEAR, Bill, build_bill, check_racks, stored_parts
 from planner.verifier.physics import least_replicas, usable_gpus, whole_replica
 
 MET = 1e-6
@@ -69,6 +70,7 @@ class Totals:
             units = {sku: self.standing.get((name, sku, period)) for sku in place.offers}
             cluster = {sku: s.needed for sku, s in units.items() if s and s.needed}
             self.halls[name, period] = _build_hall(self.found, place, self.basis[name], cluster)
+        self.units = {key: self._count_units(*key) for key in self.halls}
         self.rewired = [each for name in self.site for each in self._rewired(name)]
         self.sums = {key: self._sums(*key) for key in self.halls}
         self.money, self.residual = [*map(self._money, self.periods)], self._residual()
@@ -87,12 +89,39 @@ class Totals:
             "capex_usd": self.capex,
             "tco_usd": self.tco,
             "residual_usd": self.residual,
+            "standing": tuple(self._standing()),
             "money": tuple(self.money),
             "rewired": tuple(self.rewired),
             "uses": tuple(self.uses),
             "jobs": tuple(self._result(name) for name in self.jobs),
             "runs": tuple(run.model_copy(update={"tokens": count}) for run, count in runs),
         }
+
+    # Units
+
+    def _count_units(self, site: str, period: int) -> tuple[Counter[str], Counter[str]]:
+        """Units held at a site in a period, owned or ordered, and those retired so far."""
+        held, retired = Counter(self.site[site].owned), Counter[str]()
+        for order in self.plan.orders:
+            if order.site == site and order.arrives <= period:
+                held[order.item] += order.quantity
+        for gone in self.plan.retired:
+            if gone.site == site and gone.period <= period:
+                retired[gone.item] += gone.quantity
+                held[gone.item] -= gone.quantity
+        return held, retired
+
+    def _standing(self) -> Iterator[Standing]:
+        """Yield everything in service, held or retired, by period and site."""
+        for period, (name, basis) in product(self.periods, self.basis.items()):
+            (held, retired), hall = self.units[name, period], self.halls[name, period]
+            needed = {**hall.companions, **stored_parts(basis, hall.cluster), **hall.cluster}
+            for sku in sorted({*needed, *held, *retired}):
+                counts = needed.get(sku, 0), held[sku], retired[sku]
+                if any(counts):
+                    fields = dict(zip(("needed", "held", "retired"), counts, strict=True))
+                    of = {"item": sku, "category": basis.items[sku].category}
+                    yield Standing(period=period, site=name, **of, **fields)
 
     # Money
 

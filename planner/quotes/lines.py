@@ -272,12 +272,18 @@ def _line(row: Row, table: Table, section: str, decimal: Decimal) -> Line:
         line.texts["description"] = next((t for t in texts if number(t, decimal) is None), "")
     if not line.figures and set(line.odd.values()) == {NO_VALUE} and not is_total(line.label):
         line.odd.clear()  # an empty row of a form
+    if not line.figures and not line.odd:
+        line.included = line.included or bool(_HELD.match(line.label))
     words = " ".join(cell.text for cell in row.in_order)
     line.optional = bool(_OPTIONAL.search(f"{row.sheet} | {section} | {words}"))
     line.currency = currency_of(line.texts.get("currency", "")) or ""
     return line
 
 
+_HELD = re.compile(
+    r"(incl\.?|including|includes?|inkl\.?) .*(support|maintenance|warranty|wartung)", re.I
+)
+"""A remark on support in the price above."""
 _TIME_UNIT = re.compile(r"\b(days?|tagen?|months?|monaten?|mths?|years?|yrs?|jahren?)\b", re.I)
 
 

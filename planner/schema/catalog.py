@@ -1,8 +1,7 @@
 """Catalogs: products, with source and confidence of every figure. No prices."""
 
 import math
-from functools import cache
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -82,30 +81,6 @@ class Figure(Cited, Generic[T]):
     """A value with source, confidence and derivation."""
 
     value: T
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the kind of the class, which has no importable name."""
-        return _figure, (_kind(type(self)),), self.__getstate__()
-
-
-@cache
-def _kind(figure: type[Figure[Any]]) -> str:
-    """Key of a kind of figure; figures of any unit share their name."""
-    value = figure.model_fields["value"]
-    return f"{figure.__name__}: {value.annotation} {value.metadata}"
-
-
-def _figure(kind: str) -> Figure[Any]:
-    """An empty figure of a kind."""
-    made = _kinds()[kind]
-    return made.__new__(made)
-
-
-@cache
-def _kinds() -> dict[str, type[Figure[Any]]]:
-    """Every kind of figure; all are made when this module is imported."""
-    ofs = Figure.__subclasses__()
-    return {_kind(each): each for of in ofs for each in (of, *of.__subclasses__())}
 
 
 class Throughput(Figure[Bandwidth]):

@@ -101,6 +101,13 @@ class FailureRate(Model):
         return self
 
 
+def _as_rate(value: Any) -> Any:
+    return {"per_gpu_day": value} if isinstance(value, str) else value
+
+
+Failures = Annotated[
+    FailureRate, BeforeValidator(_as_rate, json_schema_input_type=FailurePreset | FailureRate)
+]
 DEFAULT_FAILURES: FailurePreset = "llama3"
 DEFAULT_LOST_TIME = 0.05
 """Lost time besides failures; published range in `planner.sizing.availability.LOST_TIME`."""
@@ -413,7 +420,7 @@ class Job(Model):
     parallelisms: Options | None = Field(default=None, alias="parallelism")
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
-    failures: FailurePreset | FailureRate = DEFAULT_FAILURES
+    failures: Failures = FailureRate.model_construct()
     repair: Repair | None = None
     lost_time: LostTime = DEFAULT_LOST_TIME
     training: Training = Training.model_construct()
@@ -459,9 +466,7 @@ class Job(Model):
     @property
     def failure_rate(self) -> FailurePreset | float | None:
         """Given rate, a preset's name or a number, or None."""
-        if "failures" not in self.model_fields_set:
-            return None
-        return self.failures if isinstance(self.failures, str) else self.failures.per_gpu_day
+        return self.failures.per_gpu_day
 
     @property
     def lost_share(self) -> float:
@@ -471,7 +476,7 @@ class Job(Model):
     @property
     def failure_shares(self) -> dict[str, float]:
         """The share of each class of interruptions; empty where the problem gives none."""
-        return {} if isinstance(self.failures, str) else self.failures.shares
+        return self.failures.shares
 
     @property
     def restart_s(self) -> float:

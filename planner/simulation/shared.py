@@ -70,7 +70,7 @@ def simulate_together(
     """
     before_s = max(warm_up_s(each.job) for each in jobs)
     end_s, found = before_s + length_s, list[Kept]()
-    each = min(runs_at_once(one.job, end_s) for one in jobs)
+    each = max(1, min(runs_at_once(one.job, end_s) for one in jobs) // len(jobs))
     for block, first in enumerate(range(0, replications, each)):
         runs = min(each, replications - first)
         failures = [

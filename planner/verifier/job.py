@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.schema.catalog import Item
-from planner.schema.job import FailureRate, Job
+from planner.schema.job import Job
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
 from planner.verifier.basis import Basis, Findings, Near, times, value
@@ -184,9 +184,7 @@ def checkpoint_size(job: Job) -> tuple[float, float]:
 
 def failure_rate(job: Job, types: Iterable[Item]) -> float:
     """Interruptions per GPU and day: as stated, else the most of the GPU types."""
-    given: Any = job.failures if "failures" in job.model_fields_set else None
-    if isinstance(given, FailureRate):
-        given = given.per_gpu_day
+    given: Any = job.failures.per_gpu_day
     if given is not None:
         return float(FAILURES_PER_GPU_DAY.get(given, given))
     usual = FAILURES_PER_GPU_DAY[DEFAULT_FAILURES]

@@ -397,7 +397,7 @@ def laid_anew(case: Case, site: int, systems: list[int]) -> list[float]:
     before = sum(case.owned[site][: len(case.gpus)]) if owned_switches(case, site) else 0
     found = []
     for now in systems:
-        changed = bool(before and now) and (SPINES[before] != SPINES[now])
+        changed = case.wired and before and now and SPINES[before] != SPINES[now]
         found.append(LINKS[before] * case.rewiring / 1e6 if changed else 0.0)
         before = now
     return found

@@ -374,9 +374,11 @@ def test_service_without_a_word_for_support(tmp_path: Path, service: str) -> Non
 def test_support_is_of_the_product_that_it_names(tmp_path: Path) -> None:
     """Support of all systems, at the end of a quote, was that of the switch above it."""
     text = f"{HEAD}{COLUMNS},DGX B200,4,400000,1600000\n,QM9700,2,30000,60000\n"
+    text += ",incl. 2 years support,,,\n"  # a remark on the price above
     found = quoted(tmp_path / "q.csv", f"{text},Support DGX B200 3 years,4,30000,120000\n").prices
     yearly = {price.item: price.support_usd_per_year for price in found}
     assert yearly == {"nvidia_dgx_b200": pytest.approx(10_000.0), SWITCH: None}
+    assert {price.support_included_years for price in found} == {None, 2.0}
 
 
 def test_total_that_was_never_computed_is_no_unread_line(tmp_path: Path) -> None:

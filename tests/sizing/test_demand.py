@@ -23,7 +23,7 @@ AI400X2_WRITE_GB_PER_S = 65.0
     ("interval_s", "expected_gb_per_s", "appliances"),
     [(600, 230.0, 4), (1_800, 76.7, 2), (3_600, 38.3, 1), (14_400, 9.58, 1)],
 )
-def test_t12_t21_demand_at_ten_percent_overlap(
+def test_write_demand_at_ten_percent_overlap_is_as_published(
     interval_s: float, expected_gb_per_s: float, appliances: int
 ) -> None:
     demand = write_demand_gb_per_s(SELENE_CHECKPOINT_GB, 0.10, interval_s)
@@ -31,7 +31,7 @@ def test_t12_t21_demand_at_ten_percent_overlap(
     assert appliances_needed(demand, AI400X2_WRITE_GB_PER_S) == appliances
 
 
-def test_bloom_archive() -> None:
+def test_eleven_checkpoints_of_bloom_are_27_tib() -> None:
     bloom_gb = checkpoint_gb(176e9, 14)
     kept_tb = capacity_tb(0, bloom_gb, 11, 1)
     assert kept_tb * 1e9 / 2**30 == pytest.approx(27, rel=0.03)

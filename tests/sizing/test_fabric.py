@@ -37,7 +37,9 @@ SUPERPOD_A100 = ComputeDesign(40, 1.0, ports_per_system=8, rails=8)
 @pytest.mark.parametrize(
     ("systems", "leaves", "spines", "cores"), [(120, 48, 48, 40), (140, 56, 64, 40)]
 )
-def test_dgx_superpod_a100(systems: int, leaves: int, spines: int, cores: int) -> None:
+def test_switches_of_the_superpod_a100_are_as_published(
+    systems: int, leaves: int, spines: int, cores: int
+) -> None:
     """DGX SuperPOD A100 reference architecture RA-09950-001: 20 systems to a unit.
 
     With whole rails to a group its 40-port switches would be 80 spines and 24 or 28 cores: rails in

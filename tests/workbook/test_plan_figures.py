@@ -127,7 +127,7 @@ def test_a_currency_shows_in_every_amount() -> None:
     assert not [text for text in shown if "USD" in text]
 
 
-def test_a_plan_that_is_none_says_why() -> None:
+def test_a_workbook_without_a_plan_states_the_reason() -> None:
     source = made(infeasible())
     assert any("1 kW cannot be met" in str(text) for text in source.book.cells.values())
 
