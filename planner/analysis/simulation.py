@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,14 @@ from planner.simulation.job import (
 )
 from planner.simulation.run import simulate
 from planner.telemetry.tables import names_line, read_table, read_times
-from planner.verifier.physics import States, Times, goodput, losses, running_odds, with_fewer
+from planner.verifier.physics import (
+    States,
+    Times,
+    goodput,
+    log_goodput,
+    running_odds,
+    with_fewer,
+)
 
 YEAR_S = 365 * 86_400.0
 POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
@@ -187,10 +195,28 @@ def _times(job: JobRun) -> Times:
     return replace(times, waits=odds / (1.0 + odds))
 
 
+def _losses(t: Times) -> dict[str, float]:
+    """1 - goodput by cause: idle units, the rest by each cause's share of the logarithm."""
+    causes = ("stall", "rework", "drain", "restart", "restore", "waiting")
+    if t.stopped_s >= t.interval_s:
+        return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}
+    own = ("drain_s", "near_drain_s"), ("restart_s", "near_restart_s", "swap_s"), ("restore_s",)
+    none = dict.fromkeys((field for fields in own for field in fields), 0.0)
+    steps = [replace(t, stopped_s=0.0, **none)]
+    for fields in own:
+        steps.append(replace(steps[-1], **{field: getattr(t, field) for field in fields}))
+    found = [log_goodput(each) for each in steps]
+    logs = [math.log1p(-t.stopped_s / t.interval_s), found[0]]
+    logs += [after - before for before, after in pairwise(found)] + [math.log1p(-t.waits)]
+    lost = -math.expm1(sum(logs))
+    parts = {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
+    return parts | {"other": (1.0 - lost) * t.idle}
+
+
 def _predict_loss(job: JobRun) -> LossBudget:
     """Loss by the formula; slowdown is split from the stall by its share."""
     times = _times(job)
-    parts, slowed = losses(times), 1.0 - job.stall_s / times.stopped_s if times.stopped_s else 0.0
+    parts, slowed = _losses(times), 1.0 - job.stall_s / times.stopped_s if times.stopped_s else 0.0
     stopped, waits = parts.pop("stall"), parts.pop("waiting")
     shrinks = job.units is not None and job.units.shrinks
     parts |= {"stall": stopped * (1.0 - slowed), "slowdown": stopped * slowed}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
 from planner.schema.catalog import Item
@@ -42,6 +42,9 @@ UNWANTED = ("excluded", "bulk storage", "not among", "vendor", "lifecycle", "no 
 """Beginnings of reasons to leave an item out that problem or price book alone can give."""
 NO_ROOM = "draws more than", "one unit does not fit"
 """Beginnings of reasons of items too large for a rack."""
+SIZES = {"power draw": "it_power_kw", "rack units": "rack_units", "weight": "weight_kg"}
+SELDOM = "set point", "local.", "ports"
+"""Figures in a reason that a system need not state."""
 BROKEN = AssertionError, TypeError, AttributeError, ArithmeticError, ValueError, LookupError
 """Errors of a plan with missing or impossible parts."""
 
@@ -197,38 +200,22 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
 
 
 def _unfit(basis: Basis, item: Item, reason: str) -> bool:
-    """True if a reason of the catalog holds: a missing figure, a unit too large for a rack."""
+    """True if a reason of the catalog holds: a missing figure, a unit too large for a rack.
+
+    Of figures that some problems alone need any reason is believed.
+    """
     if reason.startswith(UNWANTED):
         return False
     if reason.startswith(NO_ROOM):
         return not (fits(basis, item) or (0, 1))[1]
-    if not reason.startswith("not known: "):
+    if not reason.startswith("not known: ") or any(name in reason for name in SELDOM):
         return True
-    return None in [fact for label, fact in _facts(basis, item).items() if label in reason]
-
-
-def _facts(basis: Basis, item: Item) -> dict[str, Any]:
-    """Figures of an item that the search may need, by their label in a reason."""
-    facts: dict[str, Any] = {
-        "power draw": basis.rated_kw(item),
-        "rack units": basis.of_unit(item, "rack_units"),
-        "weight": basis.of_unit(item, "weight_kg"),
-        "set point": None,  # no source, or none at the cap
-        "usable capacity": item.provides.usable or item.category != "storage" or None,
-    }
+    sizes = [basis.of_unit(item, name) for label, name in SIZES.items() if label in reason]
+    job, has = basis.job, item.provides
     if item.category == "storage":
-        return facts | {"read": item.provides.read, "write": item.provides.write}
-    local, job = item.local, basis.job
+        return None in (*sizes, has.read, has.write, has.usable)
     rate = measured_rate if job.training.model else lambda item, _, at: peak_tflops(item, at)
-    rates = (rate(item, job, precision) for precision in job.training.precisions)
-    ports = item.ports.compute or not basis.problem.network.compute or None
-    return facts | {
-        "rate": next((each for each in rates if each is not None), None),
-        "compute ports": ports,
-        "local.copy": local.host_copy,
-        "local.write": local.write,
-        "local.capacity": local.capacity,
-    }
+    return None in (*sizes, *(rate(item, job, each) for each in job.training.precisions))
 
 
 def excluded(basis: Basis, item: Item, bought: int) -> str | None:

@@ -342,14 +342,14 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         for sku in skus & items.keys():
             _read_back(found, items[sku], inputs.by_id[sku], sku)
     if len(books) == 1:
-        prices = {sku: inputs.prices[sku] for sku in skus & inputs.prices.keys()}
-        built = {sku: price for sku, price in prices.items() if price.parts}
-        prices = {sku: price for sku, price in prices.items() if not price.parts}
         for data in _files(books, shipped.price_files(), document.folder, skus):
-            _read_back(found, data.get("prices"), prices, "prices")
-            for sku in built.keys() & data.get("prices", {}).keys():
-                own = _sum_parts(Basis.from_inputs(inputs), sku, data)
-                found.expect(f"prices.{sku} of its parts", built[sku], own)
+            for sku in skus & inputs.prices.keys() & data.get("prices", {}).keys():
+                price, name = inputs.prices[sku], f"prices.{sku}"
+                if price.parts:
+                    own = _sum_parts(Basis.from_inputs(inputs), sku, data)
+                    found.expect(f"{name} of its parts", price, own)
+                else:
+                    _read_back(found, data["prices"][sku], price, name)
     return found.disagreements
 
 
@@ -399,16 +399,11 @@ def _read_back(found: Findings, raw: Any, model: Any, path: str) -> None:
         for each, part in zip(raw, model, strict=False):
             _read_back(found, each, part, path)
     elif isinstance(raw, str | float | int) and isinstance(model, float | int):
-        _compare(found, str(raw).strip(), model, path)
-
-
-def _compare(found: Findings, text: str, stated: float, path: str) -> None:
-    """Compare a figure with its text, where that is a quantity in a unit that is read here."""
-    path = path.removesuffix(".value")
-    unit = ITEM_UNITS.get(path.partition(".")[2]) or ENDS.get(path.rpartition("_")[2])
-    own = _number(text, unit)
-    if own is not None:
-        found.expect(f"{path} read back from '{text}', {unit}", stated, own)
+        path, text = path.removesuffix(".value"), str(raw).strip()
+        unit = ITEM_UNITS.get(path.partition(".")[2]) or ENDS.get(path.rpartition("_")[2])
+        own = _number(text, unit)
+        if own is not None:
+            found.expect(f"{path} read back from '{text}', {unit}", model, own)
 
 
 def _number(text: str, unit: str | None) -> float | None:

@@ -18,24 +18,8 @@ from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.operation import JobPlan
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, Near, value
-from planner.verifier.physics import (
-    DAY_S,
-    SAME_CAP,
-    States,
-    Times,
-    gpus_of,
-    has_whole_replicas,
-    least_replicas,
-    measured_rate,
-    peak_tflops,
-    replica_gpus,
-    scale_share,
-    set_point,
-    tensor_gpus,
-    usable_gpus,
-    whole_replica,
-)
+from planner.verifier.basis import Basis, Findings, Near, times, value
+from planner.verifier.physics import DAY_S, Times, gpus_of, replica_gpus, usable_gpus
 
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered thread per GPU (S. Kartik, C. Tartow, VAST Data, 2024-01-10)."""
@@ -56,7 +40,6 @@ BYTES_PER_PARAMETER = {
 }
 SIDES = ("read", "write")
 LOSS_NOISE = 1e-9
-"""A share of time lost is a difference of logarithms."""
 
 
 def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
@@ -71,7 +54,9 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     used, tray = j.per_system_gpus, value(item.spare_unit.tray) if item.spare_unit else None
     in_rack = repair is not None and repair.unit == "tray" and tray and tray < gpus_of(item)
     if used is not None and job.gpus.most_of(item.id) is None and in_rack and tray:
-        if tray % tensor_gpus(job) != 0:  # a tensor group takes several: spares stay in their rack
+        if (
+            tray % physics.tensor_gpus(job) != 0
+        ):  # a tensor group takes several: spares stay in their rack
             gpus = job.gpus.model_copy(update={"per_system": {item.id: used}})
             job = job.model_copy(update={"gpus": gpus})
             inside = 0 < used <= gpus_of(item) and usable_gpus(job, item) == used
@@ -79,8 +64,8 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     shares, caps = {}, (1.0,) if job.power is None else job.power.allowed_caps
     for way in j.ways:
         item, name = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}"
-        point = set_point(item, way.precision, way.gpu_cap, basis.rated_kw(item))
-        known = caps is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in caps)
+        point = physics.set_point(item, way.precision, way.gpu_cap, basis.rated_kw(item))
+        known = caps is None or any(abs(way.gpu_cap - cap) < physics.SAME_CAP for cap in caps)
         found.require(known and bool(point), f"{name}.gpu_cap: {way.gpu_cap:g} is no set point")
         right = way.precision in job.training.precisions
         found.require(right, f"{name}.precision: {way.precision} is not asked for")
@@ -125,7 +110,7 @@ class Run:
         self.delivered = np.array([getattr(self.stored.delivered_fraction, s) for s in SIDES])
         read, write = self.delivered * (self.provided(*SIDES) @ self.units)
         self.sustained = (float(read), float(write)) if share is None else (share.read, share.write)
-        self.states: States | None = None
+        self.states: physics.States | None = None
         self.f = SimpleNamespace()
         for part in (_size, _storage, _degraded, _times, _local, _repair, _work):
             vars(self.f).update(part(self))
@@ -159,6 +144,8 @@ def check_job(found: Findings, run: Run) -> None:
     j = run.j
     found.expect("jobs", j, vars(run.f))
     check_gpus(found, run)
+    lost = sum(j.loss.model_dump().values())
+    found.expect("jobs.loss: all that is lost", lost, Near(1.0 - run.f.goodput, LOSS_NOISE))
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
     left = min(run.f.degraded_write_gb_per_s or 1.0, run.f.degraded_read_gb_per_s or 1.0) > 0
     found.require(left, "jobs.degraded_read_gb_per_s: nothing is left with appliances down")
@@ -170,16 +157,16 @@ def check_job(found: Findings, run: Run) -> None:
 
 def check_gpus(found: Findings, run: Run) -> None:
     """Require that the GPUs in use are those of the systems: whole replicas, enough memory."""
-    j, job, one = run.j, run.job, whole_replica(run.job)
+    j, job, one = run.j, run.job, physics.whole_replica(run.job)
     held = {item.id: usable_gpus(job, item) for item in run.types}
     most = sum(held[sku] * n // one for sku, n in run.systems.items())
     least = sum(held[sku] * (n - 1) // one + 1 for sku, n in run.systems.items())
-    least = least if has_whole_replicas(job) else most
+    least = least if physics.has_whole_replicas(job) else most
     right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
     text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
     found.require(right, f"jobs.gpus_used: {text}")
     if job.parallelism is not None:
-        fewest = max(least_replicas(item, job) or math.inf for item in run.types)
+        fewest = max(physics.least_replicas(item, job) or math.inf for item in run.types)
         fewest_gpus = fewest * replica_gpus(job.parallelism)
         found.at_most("jobs.gpus_used: for replicas in memory", fewest_gpus, j.gpus_used)
 
@@ -252,7 +239,6 @@ def _burst(run: Run, size_gb: float) -> dict[str, float] | None:
     share, rate = run.stored.delivered_fraction.write, run.sustained[1]
     return {
         "delivered_write_gb_per_s": share * float(np.where(bursts, burst, write) @ run.units),
-        "delivered_sustained_gb_per_s": rate,
         "buffer_gb": share * float((bursts * (burst - write) * window_s) @ run.units),
         "recovery_s": size_gb / rate,
     }
@@ -285,8 +271,6 @@ def _storage(run: Run) -> dict[str, Any]:
         "delivered_read_gb_per_s": min(read, limits["read"]),
         "delivered_write_gb_per_s": min(write, limits["write"]),
         "ingest_demand_gb_per_s": run.j.gpus_used * job.ingest_per_gpu_gb_per_s,
-        "checkpoints_held": held,
-        "other_data_tb": other_tb,
         "capacity_needed_tb": (held * size_gb / 1000 + other_tb) / stored.fill_limit,
         "write_volume_tb_per_day": size_gb / 1000 * DAY_S / run.to_storage_s,
     }
@@ -335,7 +319,6 @@ def _local(run: Run) -> dict[str, Any]:
     lost, shares = {"no"} if asked.copies > 1 else {"no", "peer"}, job.failure_shares.items()
     part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
     own = {
-        "remote_interval_s": run.to_storage_s,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
         "restart_s": asked.restart_s,
         "remote_share": sum(share for name, share in shares if asked.recovers[name] in lost),
@@ -354,7 +337,7 @@ def _repair(run: Run) -> dict[str, Any]:
     gpus = whole
     if asked.unit == "tray" and item.spare_unit is not None:
         gpus = item.spare_unit.tray.value
-    each, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
+    each, in_rack = whole // gpus, gpus < whole and gpus % physics.tensor_gpus(job) != 0
     load = rate / DAY_S * asked.share * asked.time_s * j.gpus_used
     spares = run.counts[item.id] * each
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
@@ -373,59 +356,48 @@ def _repair(run: Run) -> dict[str, Any]:
         "spares": spares,
         "load": load,
         "availability": 1.0 - waits,
-        "hardware_share": asked.share,
-        "repair_s": asked.time_s,
-        "swap_s": asked.swap_s,
     }
     if asked.when_short == "shrink":
-        holds, replica = gpus if each > 1 else usable, whole_replica(job)
+        holds, replica = gpus if each > 1 else usable, physics.whole_replica(job)
         units = math.ceil(j.gpus_used / holds) + max(0, spares)
-        limits = least_replicas(item, job) or 1, j.gpus_used // replica
+        limits = physics.least_replicas(item, job) or 1, j.gpus_used // replica
         running = physics.replicas_running(units, holds / replica, limits)
         failing = rate / DAY_S * asked.share * asked.time_s * replica * running[0]
-        run.f.repair, run.states = own, States.balanced(running, failing, asked.time_s)
+        run.f.repair, run.states = own, physics.States.balanced(running, failing, asked.time_s)
         own["availability"] = 1.0 - run.times(j.interval_s, run.every).waits
         shrunk = {"running": run.states.running, "failing": run.states.seen}
         own["shrunk"] = shrunk | {"least_replicas": limits[0]}
     return {"repair": own}
 
 
+def _pace(run: Run, item: Item) -> float | None:
+    """Rate of one GPU of a type as it runs, TFLOP/s; None if not known."""
+    job, training, option = run.job, run.job.training, run.job.parallelism
+    way = next((each for each in run.j.ways if each.gpu_type == item.id), None)
+    precision, share, at = training.precisions[0], 1.0, training.scale_reference
+    if way is not None:
+        precision, share = way.precision, way.throughput * (option.factor if option else 1.0)
+    tflops = times(physics.peak_tflops(item, precision), training.mfu)
+    if training.model is not None:
+        tflops, at = physics.measured_rate(item, job, precision) or (None, None)
+    return times(tflops, share * physics.scale_share(job, run.j.gpus_used, at))
+
+
 def _work(run: Run) -> dict[str, Any]:
-    """Goodput; rates and useful work, by the pace of the slowest type."""
-    j, job, training, option, paces = run.j, run.job, run.job.training, run.job.parallelism, []
-    times = run.times(j.interval_s, run.every)
-    kept = float(physics.goodput(times))
-    for item in run.types:
-        way = next((each for each in j.ways if each.gpu_type == item.id), None)
-        precision, factor = training.precisions[0], 1.0
-        if way is not None:
-            precision = way.precision
-            factor = way.throughput * (option.factor if option else 1.0)
-        tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
-        if training.model is not None and way is not None:
-            rate, at = measured_rate(item, job, precision) or (None, None)
-            mfu = rate / tflops if tflops and rate else 1.0
-            tflops = (tflops or rate) if rate else None
-        scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
-        each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
-        paces.append((each, tflops, mfu, factor, scale))
-    slowest = min(paces, key=lambda p: (p[1] or 0.0) * p[3] if p[0] is None else p[0])
-    each, tflops, mfu, factor, scale = slowest
-    active, days = training.active_parameters or job.parameters, None
-    pflops = None if each is None else j.gpus_used * kept * each / 1000
+    """Goodput and useful work, by the pace of the slowest type; losses are all that is lost."""
+    j, job, training = run.j, run.job, run.job.training
+    now, paces = run.times(j.interval_s, run.every), [_pace(run, item) for item in run.types]
+    kept, active, days, pflops = float(physics.goodput(now)), training.active_parameters, None, None
+    active = active or job.parameters
+    if None not in paces:
+        pflops = j.gpus_used * kept * min(each for each in paces if each is not None) / 1000
     if active and training.tokens and pflops:
         days = 6 * active * training.tokens / (pflops * 1e15) / DAY_S
     return {
-        "mtti_s": times.mtti_s,
+        "mtti_s": now.mtti_s,
         "goodput": kept,
-        "loss": {name: Near(lost, LOSS_NOISE) for name, lost in physics.losses(times).items()},
         "useful_gpus": j.gpus_used * kept,
-        "tflops_per_gpu": tflops or 0.0,
-        "mfu": mfu,
-        "scale_share": scale,
-        "rate_share": factor * scale,
         "useful_pflops": pflops,
         "days_to_train": days,
-        "tokens": training.tokens,
         "active_parameters": active,
     }

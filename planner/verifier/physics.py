@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -204,24 +203,6 @@ def log_goodput(t: Times) -> Values:
 def goodput(t: Times) -> Values:
     """Share of wall-clock time kept as progress."""
     return np.exp(log_goodput(t)) * (1.0 - t.waits) * (1.0 - t.idle)
-
-
-def losses(t: Times) -> dict[str, float]:
-    """1 - goodput by cause: idle units, the rest by each cause's share of the logarithm."""
-    causes = ("stall", "rework", "drain", "restart", "restore", "waiting")
-    if t.stopped_s >= t.interval_s:
-        return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}
-    own = ("drain_s", "near_drain_s"), ("restart_s", "near_restart_s", "swap_s"), ("restore_s",)
-    none = dict.fromkeys((field for fields in own for field in fields), 0.0)
-    steps = [replace(t, stopped_s=0.0, **none)]
-    for fields in own:
-        steps.append(replace(steps[-1], **{field: getattr(t, field) for field in fields}))
-    found = [log_goodput(each) for each in steps]
-    logs = [math.log1p(-t.stopped_s / t.interval_s), found[0]]
-    logs += [after - before for before, after in pairwise(found)] + [math.log1p(-t.waits)]
-    lost = -math.expm1(sum(logs))
-    parts = {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
-    return parts | {"other": (1.0 - lost) * t.idle}
 
 
 # Repairs.
