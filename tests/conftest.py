@@ -48,9 +48,12 @@ LONGEST = (
 )  # fmt: skip
 """Files begun first: plans that others ask for, then the longest."""
 SEARCHED_ANEW = {
-    "test_cli.py", "test_exactness.py", "test_terminal.py",
-    "test_properties.py", "test_time_and_work.py",
-}  # fmt: skip
+    "test_cli.py",
+    "test_exactness.py",
+    "test_terminal.py",
+    "test_properties.py",
+    "test_time_and_work.py",
+}
 """Files that change what searches, watch it, or ask whether it does the same twice."""
 EXPLANATION = solved.explained_once(explain.explain)
 

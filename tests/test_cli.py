@@ -57,7 +57,7 @@ def test_the_surface_stays_small() -> None:
     ("arguments", "words"),
     [(command.split(), now) for command, now in removed.COMMANDS.items()],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)  # fmt: skip
+)
 def test_what_is_removed_names_its_successor(run: Runner, arguments: list[str], words: str) -> None:
     ran = run(*arguments)
     assert ran.code == 2

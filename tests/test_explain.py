@@ -123,8 +123,10 @@ def test_the_workbook_has_every_limit_and_item(name: str, small: str, tmp_path: 
 
 
 TIGHT = (
-    "jobs.0.gpus={min: 480}", "budget.capex=12 MUSD", "site.facility_power=600 kW",
-)  # fmt: skip
+    "jobs.0.gpus={min: 480}",
+    "budget.capex=12 MUSD",
+    "site.facility_power=600 kW",
+)
 """60 systems draw 752.8 kW with storage and cost 17.2 MUSD: power and money are both short."""
 GPUS, MONEY, POWER = "jobs.0.gpus.min", "budget.capex", "site.facility_power"
 

@@ -146,8 +146,10 @@ def test_a_sum_needs_the_inputs_of_its_parts(figure: str) -> None:
     def value(item: BillItem, rates: Rates) -> float:
         return sum(part.addend(item, rates) for part in SUMS[figure])
 
-    hangs = {"draw": value(HUNGRY, paid) != value(fed, paid),
-             "term": value(HUNGRY, paid) != value(HUNGRY, free)}  # fmt: skip
+    hangs = {
+        "draw": value(HUNGRY, paid) != value(fed, paid),
+        "term": value(HUNGRY, paid) != value(HUNGRY, free),
+    }
     assert {what for what, there in hangs.items() if there} == set(FIGURES[figure].needs)
 
 
@@ -213,9 +215,12 @@ OTHER_UNITS = {
 }  # fmt: skip
 """Units of figures whose names end in none; all others without one are shares."""
 OF_STUDIES = {
-    "gpu_systems", "storage_units", "budget.stall", "budget.slowdown",
+    "gpu_systems",
+    "storage_units",
+    "budget.stall",
+    "budget.slowdown",
     "budget.shrunk",
-}  # fmt: skip
+}
 """Figures that only studies state."""
 
 ENDINGS = {

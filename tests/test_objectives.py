@@ -22,8 +22,10 @@ def hall(**objective: object) -> Request:
     request.more["objective"] = {"maximize": "goodput", **objective}
     request.site["it_power"] = "100 kW"
     request.items[1]["consumes"]["it_power"] = {
-        "value": "0.5 kW", "source": "made_up", "confidence": "low",
-    }  # fmt: skip
+        "value": "0.5 kW",
+        "source": "made_up",
+        "confidence": "low",
+    }
     request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "1 h"}
     return request
 

@@ -163,8 +163,11 @@ def test_space_limited_runs_out_of_racks_and_not_of_power() -> None:
     # Of equally good plans the cheapest one holds just the capacity that is needed, and drains into
     # it just in time: one cluster of a vendor whose sizes do not add up.
     assert {limit.name for limit in plan.limits if limit.binding} == {
-        "racks", "capacity", "overlap", "family_max_units.vast_ceres"
-    }  # fmt: skip
+        "racks",
+        "capacity",
+        "overlap",
+        "family_max_units.vast_ceres",
+    }
 
 
 def test_infeasible_restore_names_the_limit_and_its_line() -> None:
@@ -178,5 +181,7 @@ def test_infeasible_restore_names_the_limit_and_its_line() -> None:
     assert plan.infeasibility is not None
     (conflict,) = plan.infeasibility.conflicts
     assert {limit.path for limit in conflict} == {
-        "jobs.0.restore.max_time", "jobs.0.restore.fan_out", "storage.client_limit.read",
-    }, "no other limit is to blame"  # fmt: skip
+        "jobs.0.restore.max_time",
+        "jobs.0.restore.fan_out",
+        "storage.client_limit.read",
+    }, "no other limit is to blame"

@@ -153,10 +153,11 @@ def test_items_that_no_problem_names_change_nothing() -> None:
     named = {
         "a_better": switch("infiniband", ("800 Gbit/s", 512, None)),
         "z_better": switch("ethernet", ("800 Gbit/s", 512, None)),
-        "free_rack": part("rack"), "free_cable": part("cable"),
+        "free_rack": part("rack"),
+        "free_cable": part("cable"),
         "free_suite": part("software", licence={"per": "gpu"}),
         "free_pump": part("cdu", provides=figures(cooling="9 kW")),
-    }  # fmt: skip
+    }
     inputs = catalog.inputs_of(items=named | hardware())
     free = {"list": "0 USD", "date": "2026-03", "source": "sheet", "confidence": "medium"}
     given = {name: Price.model_validate(free) for name in named}

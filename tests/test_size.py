@@ -91,9 +91,12 @@ def test_restore_time_and_fan_out_set_the_read_demand(
 # Fact T20: 64 writers that move 273 GB/s, and Hybrid-IO's factor of 1.7.
 def test_clients_limit_what_appliances_can_do(seed: Path) -> None:
     settings = (
-        LAYOUT, "jobs.0.checkpoint.writers=one_replica", "storage.client_limit.write=4.265625 GB/s",
-        "jobs.0.checkpoint.interval.every=300 s", "storage.endurance=off",
-    )  # fmt: skip
+        LAYOUT,
+        "jobs.0.checkpoint.writers=one_replica",
+        "storage.client_limit.write=4.265625 GB/s",
+        "jobs.0.checkpoint.interval.every=300 s",
+        "storage.endurance=off",
+    )
     found = sized(seed, 3072, *settings)
     assert found.writing_systems == 64
     assert found.client_write_gb_per_s == 273.0

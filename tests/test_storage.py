@@ -237,15 +237,19 @@ def bulk(name: str, read: float, usable_tb: float) -> Item:
 
 def buffered(fast: float) -> Item:
     provides = {
-        "read": "60 GB/s", "write": f"{SLOW} GB/s", "usable": "200 TB",
-        "burst_write": f"{fast} GB/s", "burst_window": f"{WINDOW_S} s",
-    }  # fmt: skip
+        "read": "60 GB/s",
+        "write": f"{SLOW} GB/s",
+        "usable": "200 TB",
+        "burst_write": f"{fast} GB/s",
+        "burst_window": f"{WINDOW_S} s",
+    }
     return item("buffered", "storage", provides, family="quick")
 
 
 GPU = system("gpu", 8)
-STORE = item("store", "storage", {"read": "90 GB/s", "write": "65 GB/s", "usable": "250 TB"},
-             family="files")  # fmt: skip
+STORE = item(
+    "store", "storage", {"read": "90 GB/s", "write": "65 GB/s", "usable": "250 TB"}, family="files"
+)
 FAMILIES = tuple(
     Family.model_validate({"id": name, "vendor": "W", "name": name}) for name in ("files", "quick")
 )
@@ -280,9 +284,11 @@ class BulkDraw:
     def __init__(self, seed: int) -> None:
         random = Random(seed)
         self.usd = {
-            "gpu": 300_000.0, "store": random.choice((200_000.0, 500_000.0)),
-            "disk": random.uniform(40_000, 150_000), "dense": random.uniform(60_000, 500_000),
-        }  # fmt: skip
+            "gpu": 300_000.0,
+            "store": random.choice((200_000.0, 500_000.0)),
+            "disk": random.uniform(40_000, 150_000),
+            "dense": random.uniform(60_000, 500_000),
+        }
         self.capex_usd, self.it_kw = random.uniform(1.5e6, 4.5e6), random.uniform(30, 110)
         self.dataset_tb = random.choice((0.0, 500.0, 1500.0, 3000.0)) + 100
         self.staged_tb = random.choice((0.0, 100.0))
@@ -293,14 +299,18 @@ class BulkDraw:
             "lost_time": self.lost,
             "checkpoint": {"size": "1 TB", "interval": interval},
             "ingest_per_gpu": f"{self.ingest} GB/s",
-            "dataset": {"size": f"{self.dataset_tb + 20} TB", "tier": "bulk",
-                        "staged": f"{self.staged_tb} TB"},
-        }  # fmt: skip
+            "dataset": {
+                "size": f"{self.dataset_tb + 20} TB",
+                "tier": "bulk",
+                "staged": f"{self.staged_tb} TB",
+            },
+        }
         items = [GPU, STORE, bulk("disk", 4, 900), bulk("dense", 30, 1300)]
         site, budget = {"pue": 1.0, "it_power": f"{self.it_kw} kW"}, f"{self.capex_usd} USD"
         goal = {"maximize": "useful_gpus", "indifference": 0}
-        self.inputs = hall_of(items, self.usd, job=job, site=site, budget={"capex": budget},
-                                objective=goal)  # fmt: skip
+        self.inputs = hall_of(
+            items, self.usd, job=job, site=site, budget={"capex": budget}, objective=goal
+        )
 
     def best(self) -> float:
         best = 0.0
@@ -343,10 +353,13 @@ class BurstDraw:
         self.stall_s = random.choice((0.1, 5.0))
         self.overlap = random.choice((0.1, 0.5))
         checkpoint = {
-            "size": f"{self.size_gb} GB", "mode": self.mode, "keep_last": 0,
-            "stall": f"{self.stall_s} s", "max_overlap": self.overlap,
+            "size": f"{self.size_gb} GB",
+            "mode": self.mode,
+            "keep_last": 0,
+            "stall": f"{self.stall_s} s",
+            "max_overlap": self.overlap,
             "interval": {"policy": "optimal", "min": "10 s", "max": "2 h"},
-        }  # fmt: skip
+        }
         job = {"failures": {"per_gpu_day": 0.02}, "checkpoint": checkpoint}
         shares = {"delivered_fraction": {"read": 1.0, "write": 0.8}, "max_families": self.families}
         goal = {"maximize": "useful_gpus", "indifference": 0}
@@ -386,8 +399,9 @@ class BurstDraw:
 
 Draw = BulkDraw | BurstDraw
 KINDS: dict[str, tuple[Callable[[int], Draw], int]] = {
-    "bulk": (BulkDraw, 24), "bursts": (BurstDraw, 30),
-}  # fmt: skip
+    "bulk": (BulkDraw, 24),
+    "bursts": (BurstDraw, 30),
+}
 
 
 @cache

@@ -180,9 +180,11 @@ def test_progress_is_on_the_terminal_and_goes(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("sweep", "--mode", "uncertain", "--samples", "20000", "--workers", "1"),
-     ("simulate", "--replications", "100000")],
-)  # fmt: skip
+    [
+        ("sweep", "--mode", "uncertain", "--samples", "20000", "--workers", "1"),
+        ("simulate", "--replications", "100000"),
+    ],
+)
 def test_ctrl_c_ends_a_command_and_states_what_is_kept(
     arguments: tuple[str, ...], small: str
 ) -> None:

@@ -278,14 +278,17 @@ def _amounts(text: str, code: str) -> list[float]:
 
 
 COMMANDS = (
-    "solve problem.yaml --full", "size problem.yaml",
-    "compare --near 1% problem.yaml", "explain problem.yaml --why-not quick_store",
-    "compare problem.yaml --rules", "compare problem.yaml problem.yaml",
+    "solve problem.yaml --full",
+    "size problem.yaml",
+    "compare --near 1% problem.yaml",
+    "explain problem.yaml --why-not quick_store",
+    "compare problem.yaml --rules",
+    "compare problem.yaml problem.yaml",
     "sweep --mode tornado problem.yaml -q",
     "sweep --mode frontier problem.yaml --against cost --points 3 -q",
     "sweep problem.yaml --vary budget.capex=x0.5,x1 -q",
     "solve problem.yaml --set jobs.0.gpus.min=500",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -99,12 +99,14 @@ REFUSED = {
     "other JSON": (("good.plan.json", "other.json"), "other.json: the file holds no plan"),
     "no text": (("good.plan.json", "bytes.json"), "bytes.json: this is no JSON"),
     "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: the file is damaged, or no"),
-    "settings for plans": (("good.plan.json", "good.plan.json", "--set", "a=b"),
-                           "--set and --scenario change problem files"),
+    "settings for plans": (
+        ("good.plan.json", "good.plan.json", "--set", "a=b"),
+        "--set and --scenario change problem files",
+    ),
     "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
     "rules of two": (("--rules", "a.yaml", "b.yaml"), "comparisons of one problem file"),
     "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)

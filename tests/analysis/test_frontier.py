@@ -166,8 +166,9 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     written = [*(tmp_path / "a").iterdir()]
     assert {path.name for path in written} == {
         *(f"problem.frontier-{name}.{kind}" for name in both for kind in ("json", "png")),
-        "problem.frontier.xlsx", "problem.frontier.html",
-    }  # fmt: skip
+        "problem.frontier.xlsx",
+        "problem.frontier.html",
+    }
     assert all(path.stat().st_size for path in written)
     record = (tmp_path / "a/problem.frontier-cost.json").read_text("utf-8")
     assert Frontier.model_validate_json(record).points

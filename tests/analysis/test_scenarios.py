@@ -64,8 +64,10 @@ def test_a_grid_has_every_combination_the_last_axis_fastest(inputs: Inputs) -> N
         "items.gpu_box.max",
     ]
     assert [found[index].cells for index in (0, 1, 11)] == [
-        (1000.0, "demand", 8), (1000.0, "demand", None), (3000.0, "light", None),
-    ]  # fmt: skip
+        (1000.0, "demand", 8),
+        (1000.0, "demand", None),
+        (3000.0, "light", None),
+    ]
     with pytest.raises(IndexError):
         found[12]
 
@@ -84,11 +86,13 @@ def test_too_many_scenarios_are_refused_before_any_is_made(inputs: Inputs) -> No
         ((f"{POWER}=1 MW", "site.facility_power=2 MW"), POWER),
         (("jobs.0.dataset=1 TB", "jobs.seventy.dataset=2 TB"), "jobs.0.dataset"),
         (("prices.*.list=x2", "prices.gpu_box.list=5 USD"), "prices.gpu_box.list"),
-        (("jobs.0.checkpoint.interval.max=1 h", "jobs.0.checkpoint.interval={policy: optimal}"),
-         "jobs.0.checkpoint.interval"),
+        (
+            ("jobs.0.checkpoint.interval.max=1 h", "jobs.0.checkpoint.interval={policy: optimal}"),
+            "jobs.0.checkpoint.interval",
+        ),
         (("site={pue: 1.1}", "site.pue=1.2"), "site"),
     ],
-)  # fmt: skip
+)
 def test_what_is_varied_twice_is_refused(inputs: Inputs, vary: Sequence[str], twice: str) -> None:
     assert error_of(inputs, *vary) == f"'{twice}' is varied twice; vary it once [vary]"
 

@@ -58,8 +58,9 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
     none, _, some, *_ = rows = table(tmp_path)
     assert done.code == 0
     assert [row["status"] for row in rows] == ["infeasible", "infeasible"] + 2 * [
-        "optimal", "infeasible",
-    ]  # fmt: skip
+        "optimal",
+        "infeasible",
+    ]
     assert none["reason"] == "no plan meets every limit"
     assert some["objective"] <= rows[4]["objective"]
 

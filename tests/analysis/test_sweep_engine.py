@@ -251,8 +251,10 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     assert [row["status"] for row in sweep.make_rows(asked, answers)] == ["optimal"] * 3
     forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
     assert [row["status"] for row in sweep.make_rows(asked, forged)] == [
-        "optimal", "failed", "optimal",
-    ]  # fmt: skip
+        "optimal",
+        "failed",
+        "optimal",
+    ]
     forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
     first, *_ = sweep.make_rows(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]

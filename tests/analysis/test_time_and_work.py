@@ -57,8 +57,10 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     assert found.undecided == ("the worth of each limit",)
     assert found.why_not is not None
     assert all(row.value is None and row.reason for row in found.why_not.forced)
-    assert all(item.break_even is None or item.break_even.outcome != "found"
-               for item in found.why_not.items)  # fmt: skip
+    assert all(
+        item.break_even is None or item.break_even.outcome != "found"
+        for item in found.why_not.items
+    )
     screen = show(view(found), full=True)
     assert "not decided, as it takes too long: the worth of each limit" in screen
     assert "a step of any of them changes nothing" not in screen

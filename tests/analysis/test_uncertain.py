@@ -263,10 +263,13 @@ def test_every_end_and_width_is_what_solving_it_alone_gives() -> None:
 def test_ranges_are_read_as_the_file_would_have_them() -> None:
     inputs = hall()
     ranges = (
-        "site.it_power = 60kW:0.2 MW", "prices.box.list=x0.5:x2", "budget.capex=+-25%",
-        "storage.delivered_fraction.write=\u00b110 %", "jobs.0.gpus.max=40:56",
+        "site.it_power = 60kW:0.2 MW",
+        "prices.box.list=x0.5:x2",
+        "budget.capex=+-25%",
+        "storage.delivered_fraction.write=\u00b110 %",
+        "jobs.0.gpus.max=40:56",
         "jobs.0.checkpoint.mode=async:sync",
-    )  # fmt: skip
+    )
     found = tornado.study(inputs, ranges, EXACT)
     check(inputs, found)
     there = swings(found)
@@ -279,8 +282,11 @@ def test_ranges_are_read_as_the_file_would_have_them() -> None:
     assert there["jobs.0.gpus.max"].base_text == "null"
     mode = there["jobs.0.checkpoint.mode"]
     assert (mode.low.value, mode.high.text, mode.base_text, mode.unit) == (
-        "async", "sync", "async", "",
-    )  # fmt: skip
+        "async",
+        "sync",
+        "async",
+        "",
+    )
 
 
 def test_one_item_may_be_varied_beside_all_of_them_but_no_path_twice() -> None:

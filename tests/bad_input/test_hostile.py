@@ -152,12 +152,15 @@ BOOKS = {
         b"<workbook><sheets>" + b'<sheet name="x"/>' * 5000 + b"</sheets></workbook>",
         "more than 300 sheets",
     ),
-    "4 million texts": ("xl/sharedStrings.xml", b"<sst>" + b"<si/>" * 4_000_000 + b"</sst>",
-                        "more than 3,000,000 elements"),
+    "4 million texts": (
+        "xl/sharedStrings.xml",
+        b"<sst>" + b"<si/>" * 4_000_000 + b"</sst>",
+        "more than 3,000,000 elements",
+    ),
     "zeros": ("xl/media/x.bin", b"\0" * 200_000_000, "unpacks to more than 150 MB"),
     "entities": (SHEET, BOMB, "it declares entities"),
     "no xml": (SHEET, b"\0\xff<<", "the file is damaged"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.exhaustive(keep=1)

@@ -100,24 +100,26 @@ def _bolt(folder: Path) -> Path:
 def _crate(folder: Path) -> Path:
     """A bundle with its parts under it, and a discount on the whole."""
     rows: list[Sequence[object]] = [
-        ("Date of issue: 12 November 2026", "", "all amounts in USD"), HEAD,
+        ("Date of issue: 12 November 2026", "", "all amounts in USD"),
+        HEAD,
         ("1", "CR-AI-56", "AI cluster, complete", 1, 18_000_000.0, 18_000_000.0),
         ("1.1", "BX-8-100", "Box 8", 56, "included", "included"),
         ("1.2", "QK-1-PRO", "Quick 1", 5, "included", "included"),
         ("2", "HP-220-X", "Helper node", 2, 10_000.0, 20_000.0),
         ("", "", "Special project discount", None, None, -901_000.0),
         ("", "", "Grand total", None, None, 17_119_000.0),
-    ]  # fmt: skip
+    ]
     return xlsx(folder / "crate.xlsx", rows)
 
 
 def _ember(folder: Path) -> Path:
     """Too much power, storage that no catalog has, and a line on request."""
     rows: list[Sequence[object]] = [
-        ("Quotation date", "2026-11-15", "", "EUR"), HEAD,
+        ("Quotation date", "2026-11-15", "", "EUR"),
+        HEAD,
         (1, "BX-8-100", "Box 8", 64, 230_000.0, 14_720_000.0),
         (2, "EM-ST-9", "Ember flash storage appliance, 300 TB", 4, 110_000.0, 440_000.0),
         (3, "", "Training", 1, "on request", None),
         ("", "", "Total", None, None, 15_160_000.0),
-    ]  # fmt: skip
+    ]
     return xlsx(folder / "ember.xlsx", rows)

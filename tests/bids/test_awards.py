@@ -86,8 +86,7 @@ def _value(inputs: Inputs, system: Offer, store: Offer, taken: list[Offer]) -> f
     for sku, usd in asked.items():
         at = {"list_usd": usd, "low_usd": None, "high_usd": None}
         prices[sku] = prices[sku].model_copy(update=at)
-    rules = {sku: Quantity(fixed=counts[sku]) if sku in counts else Quantity(max=0)
-             for sku in LOTS}  # fmt: skip
+    rules = {sku: Quantity(fixed=counts[sku]) if sku in counts else Quantity(max=0) for sku in LOTS}
     off = tuple(Discount(discount="0 %", item=sku) for sku in asked)
     plan = solve(
         replace(

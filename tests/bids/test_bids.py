@@ -45,8 +45,7 @@ def test_a_bid_by_hand(tmp_path: Path) -> None:
     support = 40 * 20_000.0 * 4
     assert figures.tco_usd == pytest.approx(figures.capex_usd + energy + support, rel=1e-12)
     assert bid.quoted_usd == 10_670_000.0
-    lacks = {(lack.sku, lack.kind): (lack.units, lack.usd)
-             for lack in bid.lacks}  # fmt: skip
+    lacks = {(lack.sku, lack.kind): (lack.units, lack.usd) for lack in bid.lacks}
     assert lacks == {
         ("gpu_box", "support"): (40, support),
         ("helper", "units"): (3, 28_500.0),
@@ -58,8 +57,11 @@ def test_a_bid_by_hand(tmp_path: Path) -> None:
 
 def test_quotes_are_read_ranked_and_traced(shown: Bids) -> None:
     assert [(bid.vendor, bid.state, bid.rank) for bid in shown.bids] == [
-        ("anvil", "meets", 1), ("bolt", "meets", 2), ("crate", "meets", 3), ("ember", "open", None),
-    ]  # fmt: skip
+        ("anvil", "meets", 1),
+        ("bolt", "meets", 2),
+        ("crate", "meets", 3),
+        ("ember", "open", None),
+    ]
     anvil, bolt, crate, ember = shown.bids
     assert anvil.quoted_usd == 58 * 245_000.0 + 6 * 180_000.0
     assert not anvil.findings
@@ -75,12 +77,13 @@ def test_quotes_are_read_ranked_and_traced(shown: Bids) -> None:
 def test_units_beyond_those_included_cost_the_books_price(tmp_path: Path) -> None:
     """Two of the three helpers are held in the price of the stores."""
     rows: list[tuple[object, ...]] = [
-        ("Quote date: 2026-11-12, USD",), HEAD,
+        ("Quote date: 2026-11-12, USD",),
+        HEAD,
         ("1", "BX-8-100", "Box 8", 40, 250_000.0, 10_000_000.0),
         ("2", "QK-1-PRO", "Quick 1", 4, 150_000.0, 600_000.0),
         ("2.1", "HP-220-X", "Helper node", 2, "included", "included"),
         ("", "", "Total", None, None, 10_600_000.0),
-    ]  # fmt: skip
+    ]
     bid = judged(problem(tmp_path), [xlsx(tmp_path / "a.xlsx", rows)]).bids[0]
     assert bid.figures is not None
     assert bid.figures.capex_usd == 10_600_000.0 + 9_500.0
@@ -174,8 +177,11 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert ran("quote", "import", crate, "--problem", problem, "-o", str(tmp_path)).code == 0
     record, text = tmp_path / "crate.quote.json", (tmp_path / "crate.quote.json").read_text("utf-8")
     for figure, other in (
-        ("net_usd", "Infinity"), ("quantity", "0.0"), ("usd_per_unit", "NaN"), ("date", '"soon"'),
-    ):  # fmt: skip
+        ("net_usd", "Infinity"),
+        ("quantity", "0.0"),
+        ("usd_per_unit", "NaN"),
+        ("date", '"soon"'),
+    ):
         record.write_text(re.sub(rf'"{figure}": [^,]+', f'"{figure}": {other}', text), "utf-8")
         assert "no quote as read" in wrong(folder, problem, str(record))
     many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]

@@ -33,13 +33,17 @@ SHARES = (1.0, 1.07, 1 / 1.07, 0.93, 1.0123456789012345, 0.98765432109876)
 RARE = (
     "policy.require_vendors=[DDN]",
     "policy.split=[{category: gpu_system, max_share: 67 %}]",
-    "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast", "site.weight_limit=900 t",
-)  # fmt: skip
+    "jobs.0.gpus.whole=systems",
+    "jobs.0.restore.fan_out=broadcast",
+    "site.weight_limit=900 t",
+)
 """Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
 RARE_LEVELS = (
-    "jobs.0.checkpoint.local.use=yes", "jobs.0.checkpoint.local.keep=3", "jobs.0.repair.spares=4",
+    "jobs.0.checkpoint.local.use=yes",
+    "jobs.0.checkpoint.local.keep=3",
+    "jobs.0.repair.spares=4",
     "jobs.0.checkpoint.local.k=5",
-)  # fmt: skip
+)
 """The same for jobs with a local level and repair, as changes of `local_level`."""
 
 

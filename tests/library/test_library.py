@@ -76,9 +76,12 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
 
 
 COMMANDS = {
-    "alternatives": "compare", "compare_rules": "compare", "frontier": "sweep", "tornado": "sweep",
+    "alternatives": "compare",
+    "compare_rules": "compare",
+    "frontier": "sweep",
+    "tornado": "sweep",
     "uncertain": "sweep",
-}  # fmt: skip
+}
 """Commands of functions of another name."""
 
 

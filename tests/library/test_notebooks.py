@@ -50,9 +50,8 @@ def test_every_cell_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     values = [
-        shown("".join(cell["source"]), names)
-        for cell in cells(name) if cell["cell_type"] == "code"
-    ]  # fmt: skip
+        shown("".join(cell["source"]), names) for cell in cells(name) if cell["cell_type"] == "code"
+    ]
     assert capsys.readouterr() == ("", "")
     pages = [value._repr_html_() for value in values if isinstance(value, Shown)]
     assert all(page.startswith("<h3>") for page in pages)

@@ -165,9 +165,10 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
     assert new.prices == wanted.prices
     assert new.problem == wanted.problem
     assert new.overrides == (
-        "catalog.gpu_box.consumes.it_power=11 kW", "prices.quick_store.list=150 kUSD",
+        "catalog.gpu_box.consumes.it_power=11 kW",
+        "prices.quick_store.list=150 kUSD",
         "prices.gpu_box.support_per_year=40000 USD",
-    )  # fmt: skip
+    )
     assert (inputs.overrides, applied(inputs, changes).overrides) == ((), ())
     figure = next(item for item in new.items if item.id == "gpu_box").consumes.it_power
     assert figure is not None

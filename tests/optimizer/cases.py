@@ -18,9 +18,11 @@ def furnish(request: Request) -> Request:
     """Let one of everything come with the systems of a request: 4 ports on rails, 2 to storage."""
     gpu, box = request.items[0], request.items[1]
     gpu["ports"] = {
-        "compute": port(4, 400, rails=4), "storage": port(2, 200), "in_band": port(1, 100),
+        "compute": port(4, 400, rails=4),
+        "storage": port(2, 200),
+        "in_band": port(1, 100),
         "out_of_band": port(1, 1),
-    }  # fmt: skip
+    }
     gpu["consumes"]["liquid_share"] = figure(0.5)
     box["ports"] = {"storage": port(2, 100), "out_of_band": port(1, 1)}
     added = (
@@ -33,11 +35,13 @@ def furnish(request: Request) -> Request:
         (companion("optic", "transceiver", consumes=takes("0.01 kW")), "60"),
         (companion("frame", "rack"), "2000"),
         (companion("strip", "pdu", provides={"feed": figure("12 kW")}), "800"),
-        (companion("pump", "cdu", consumes=takes("1 kW", rack_units="4 RU"), provides=COOLING),
-         "7000"),
+        (
+            companion("pump", "cdu", consumes=takes("1 kW", rack_units="4 RU"), provides=COOLING),
+            "7000",
+        ),
         (companion("server", "management", consumes=takes("0.5 kW", rack_units="2 RU")), "4000"),
         (companion("suite", "software", licence={"per": "gpu"}), "0"),
-    )  # fmt: skip
+    )
     for item, usd in added:
         request.items.append(item)
         request.prices[item["id"]] = price(usd)
@@ -46,16 +50,19 @@ def furnish(request: Request) -> Request:
     request.more |= {
         "network": {
             "compute": {"switches": ["spider"], "manager": {"slots": 1, "ports": 1}},
-            "storage": edge, "in_band": edge | {"oversubscription": 3.0},
+            "storage": edge,
+            "in_band": edge | {"oversubscription": 3.0},
             "out_of_band": {"switch": "tick"},
         },
         "software": ["suite"],
         "extras": {"server": {"per": "gpu", "every": 12}},
-    }  # fmt: skip
+    }
     request.site["rack"] = {
-        "height": "24 RU", "power": "24 kW", "item": "frame",
+        "height": "24 RU",
+        "power": "24 kW",
+        "item": "frame",
         "pdu": {"item": "strip", "redundancy": "N+1"},
-    }  # fmt: skip
+    }
     request.site["cooling"] = {"cdu": "pump", "redundancy": "N+1"}
     return request
 
@@ -70,10 +77,12 @@ def everything_limited(**more: Raw) -> Request:
     """Return a whole bill with every limit there is, each of them generous."""
     request = furnish(Request(maximize="useful_gpus"))
     request.site |= {
-        "it_power": "200 kW", "racks": 40, "weight_limit": "900 t",
+        "it_power": "200 kW",
+        "racks": 40,
+        "weight_limit": "900 t",
         "pue": {"air": 1.5, "liquid": 1.2},
         "feeds": {"count": 2, "power": "200 kW"},
-    }  # fmt: skip
+    }
     request.site["cooling"] |= {"air_limit": "190 kW", "liquid_limit": "190 kW"}
     request.items[0]["consumes"]["weight"] = figure("130 kg")
     request.items[1]["provides"]["endurance"] = figure("90 TB/day")
@@ -82,12 +91,15 @@ def everything_limited(**more: Raw) -> Request:
     request.storage["tolerate_down"] = 1
     request.prices["gpu"]["support_per_year"] = "5 %"
     request.job |= {
-        "parameters": "7 B", "parallelism": {"tensor": 4, "pipeline": 2},
-        "restore": {"max_time": "9 min", "restart": "600 s"}, "ingest_per_gpu": "0.01 GB/s",
+        "parameters": "7 B",
+        "parallelism": {"tensor": 4, "pipeline": 2},
+        "restore": {"max_time": "9 min", "restart": "600 s"},
+        "ingest_per_gpu": "0.01 GB/s",
         "training": {"mfu": 0.5, "tokens": "0.1 T"},
         "gpus": {"min": 8, "max": 400},
-        "repair": {"share": 0.78, "time": "24 h", "spares": 1}, "dataset": "10 TB",
-    }  # fmt: skip
+        "repair": {"share": 0.78, "time": "24 h", "spares": 1},
+        "dataset": "10 TB",
+    }
     request.more |= {
         "term": TERM,
         "budget": {

@@ -180,9 +180,12 @@ def problem_files(case: Case) -> dict[str, str]:
     market = {}
     for k, item in enumerate(case.items):
         market[item.name] = {
-            "price_trend": case.trend, "available_from": case.available[k], "lead": case.lead[k],
-            "retire": case.retires[k], "resale": case.resale,
-        }  # fmt: skip
+            "price_trend": case.trend,
+            "available_from": case.available[k],
+            "lead": case.lead[k],
+            "retire": case.retires[k],
+            "resale": case.resale,
+        }
         if case.residual is not None:
             market[item.name]["residual_loss"] = case.residual
     sites = {}
@@ -193,9 +196,11 @@ def problem_files(case: Case) -> dict[str, str]:
         if count := owned_switches(case, a):
             owned["w"] = count
         sites[f"p{a}"] = {
-            "facility_power": f"{power[0]} kW", "pue": 1.25, "owned": owned,
+            "facility_power": f"{power[0]} kW",
+            "pue": 1.25,
+            "owned": owned,
             "facility_power_from": {str(p + 1): f"{kw} kW" for p, kw in enumerate(power)},
-        }  # fmt: skip
+        }
     sense = "minimize" if case.goal in ("tco", "cost") else "maximize"
     objective = {sense: case.goal, "indifference": 0}
     capex = {"per_period": [f"{each} MUSD" for each in case.by_period]}

@@ -70,8 +70,9 @@ def test_two_header_rows_merged_heads_and_hidden_rows(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (quote.date, quote.currency) == ("2026-11-02", "EUR")
     assert [(line.item, line.kind, line.hidden) for line in quote.lines[:2]] == [
-        ("box_small", "item", False), ("box_turbo", "option", True),
-    ]  # fmt: skip
+        ("box_small", "item", False),
+        ("box_turbo", "option", True),
+    ]
     assert quote.prices[0].net_usd == pytest.approx(11.0)
     assert any("row 5 is hidden" in finding for finding in quote.findings)
     assert quote.sums[0].agrees  # without the hidden row
@@ -212,7 +213,7 @@ TIERS: list[list[object]] = [
     [1, "GB-8", "Box 8", 1, 15, 515_000],
     [2, "GB-8", "Box 8", 16, 63, 498_000],
     [3, "GB-8", "Box 8", 64, None, 472_000],
-]  # fmt: skip
+]
 
 
 def test_price_breaks_take_the_price_of_the_quantity(tmp_path: Path) -> None:
@@ -234,9 +235,12 @@ def test_price_breaks_take_the_price_of_the_quantity(tmp_path: Path) -> None:
 
 
 LIMITS = (
-    "site.racks=40", "site.it_power=1.5 MW", "site.weight_limit=50 t", "site.rack.power=22 kW",
+    "site.racks=40",
+    "site.it_power=1.5 MW",
+    "site.weight_limit=50 t",
+    "site.rack.power=22 kW",
     "site.cooling={air_limit: 1.4 MW, liquid_limit: 300 kW}",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

@@ -195,10 +195,12 @@ def read_rows(tmp_path: Path, rows: Rows, **said: object) -> Quote:
 
 def test_formulas_that_no_program_worked_out_are_no_prices(tmp_path: Path) -> None:
     """The list price would be taken for the net price: what stands in its cell is not seen."""
-    rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Net Price", "Amount"],
-                  ["DGXB-G1440+P1CMI36", "DGX B200", 10, 500_000, "=D2*0.8", "=C2*E2"],
-                  ["920-9B210-00FN-0M0", "Switch", 2, 40_000, 30_000, "=C3*E3"],
-                  [None, None, None, None, None, "=C4*E4"]]  # fmt: skip
+    rows: Rows = [
+        ["Part Number", "Description", "Qty", "List Price", "Net Price", "Amount"],
+        ["DGXB-G1440+P1CMI36", "DGX B200", 10, 500_000, "=D2*0.8", "=C2*E2"],
+        ["920-9B210-00FN-0M0", "Switch", 2, 40_000, 30_000, "=C3*E3"],
+        [None, None, None, None, None, "=C4*E4"],
+    ]
     quote = read_rows(tmp_path, rows, date="2026-11-02")
     assert net_of(quote) == {SWITCH: 30_000.0}
     said = "Sheet!B2: not understood: 'DGX B200': 'a formula without a value' is no unit net"
@@ -227,8 +229,11 @@ def test_prices_with_tax_are_said_and_a_total_with_tax_is_none(tmp_path: Path) -
     quote = read_rows(tmp_path, offer(["All prices incl. 19 % VAT"]))
     assert "with the tax in them" in " ".join(quote.findings)
     system: list[object] = ["DGXB-G1440+P1CMI36", "DGX B200", 10, 400_000, 4_000_000]
-    taxed: Rows = [system, [None, "VAT", None, None, 760_000],
-                   [None, "Total incl. VAT", None, None, 4_760_000]]  # fmt: skip
+    taxed: Rows = [
+        system,
+        [None, "VAT", None, None, 760_000],
+        [None, "Total incl. VAT", None, None, 4_760_000],
+    ]
     assert "tax" not in " ".join(read_rows(tmp_path, offer(rows=taxed)).findings)
 
 
@@ -260,12 +265,14 @@ def test_care_contract_is_support_of_its_product(tmp_path: Path, contract: str) 
 
 @pytest.mark.parametrize(
     ("price", "total", "currency", "unit"),
-    [("145 000,00 zł", "870 000,00 zł", "PLN", 145_000.0),
-     ("345 000,00 kr", "2 070 000,00 kr", "SEK", 345_000.0),
-     ("Fr. 33'500.–", "Fr. 201'000.–", "CHF", 33_500.0),
-     ("33 500,- Kč", "201 000,- Kč", "CZK", 33_500.0),
-     ("Rs. 33500.00", "Rs. 201000.00", "INR", 33_500.0)],
-)  # fmt: skip
+    [
+        ("145 000,00 zł", "870 000,00 zł", "PLN", 145_000.0),
+        ("345 000,00 kr", "2 070 000,00 kr", "SEK", 345_000.0),
+        ("Fr. 33'500.–", "Fr. 201'000.–", "CHF", 33_500.0),
+        ("33 500,- Kč", "201 000,- Kč", "CZK", 33_500.0),
+        ("Rs. 33500.00", "Rs. 201000.00", "INR", 33_500.0),
+    ],
+)
 def test_currency_signs(tmp_path: Path, price: str, total: str, currency: str, unit: float) -> None:
     text = (
         "Quote date: 2026-11-02;;;;\nPart Number;Description;Qty;Unit Price;Total\n"
@@ -330,8 +337,11 @@ def test_formulas_stored_with_zero_are_quantity_times_price(tmp_path: Path) -> N
 
 def test_reason_of_an_unread_line(tmp_path: Path) -> None:
     dated: list[object] = ["", "DGX B200", datetime.date(2026, 4, 3), 400_000.0, 1_600_000.0]
-    found = [each for each in read_rows(tmp_path, offer(rows=[dated])).findings
-             if "not understood" in each]  # fmt: skip
+    found = [
+        each
+        for each in read_rows(tmp_path, offer(rows=[dated])).findings
+        if "not understood" in each
+    ]
     assert "is no quantity" in " ".join(found)
     text = f"{HEAD}{COLUMNS},DGX B200, 8 GPUs,4,450000,1800000\n,DGX H200,,,300000\n"
     text += ",Spacer,8,12000,69000\n"
@@ -348,12 +358,14 @@ def test_file_longer_than_is_read_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("header", "above"),
-    [("Part,Description,Qty,Unit Price,Total", "Currency,USD"),
-     ("SKU,Product,Q'ty,Price,Total", "Prices in US Dollars"),
-     ("Material Number,Nomenclature,Qty,Unit price USD,Price USD", ""),
-     ("Artikel,Material Description,Menge,E-Preis,G-Preis", "$"),
-     ("Part,Description,Qty,Unit,Total USD", "")],
-)  # fmt: skip
+    [
+        ("Part,Description,Qty,Unit Price,Total", "Currency,USD"),
+        ("SKU,Product,Q'ty,Price,Total", "Prices in US Dollars"),
+        ("Material Number,Nomenclature,Qty,Unit price USD,Price USD", ""),
+        ("Artikel,Material Description,Menge,E-Preis,G-Preis", "$"),
+        ("Part,Description,Qty,Unit,Total USD", ""),
+    ],
+)
 def test_words_of_a_header(tmp_path: Path, header: str, above: str) -> None:
     text = f"Quote date: 2026-11-02\n{above}\n{header}\nQM9700,NDR switch,2,30000,60000\n"
     quote = quoted(tmp_path / "q.csv", f"{text},Sum,,,60000\n")
@@ -382,8 +394,10 @@ def test_support_is_of_the_product_that_it_names(tmp_path: Path) -> None:
 
 
 def test_total_that_was_never_computed_is_no_unread_line(tmp_path: Path) -> None:
-    rows: Rows = [[None, "QM9700", 2, 30_000, "=C4*D4", None],
-                  [None, "Total", None, None, "=E4", None]]  # fmt: skip
+    rows: Rows = [
+        [None, "QM9700", 2, 30_000, "=C4*D4", None],
+        [None, "Total", None, None, "=E4", None],
+    ]
     quote = read_rows(tmp_path, offer(rows=rows))
     assert kinds(quote) == {"item": 1, "total": 1}
     assert "no total to compare" in " ".join(quote.findings)

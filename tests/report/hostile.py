@@ -34,7 +34,7 @@ TEXTS: dict[str, str] = {
     "lines": "first\r\nsecond\rthird\u2028fourth",
     "sheet_name": "[]:*?/\\",
     "quotes": "'a' \"b\" 'c",
-    "xml": "<a href=\"x\">&amp;</a>]]><!--",
+    "xml": '<a href="x">&amp;</a>]]><!--',
     "escape": "_x0041_ _x000D_",
     "marks": "100\u200f-\u200f200",
     "override": "invoice\u202egpj.exe",
@@ -46,7 +46,7 @@ TEXTS: dict[str, str] = {
     "path": "../../etc/passwd",
     "long": "x" * 40_000,
     "long_astral": "\U0001d518" * 20_000,
-}  # fmt: skip
+}
 
 
 class _Quoting(yaml.SafeDumper):

@@ -185,9 +185,10 @@ def uncertain() -> Uncertain:
         (BUDGET, "uniform 3.1 MUSD to 4.2 MUSD"),
     )
     plans = (
-        ("nominal", 58, 201, 0.74, 0.262, 1.0), ("plan 1", 54, 143, 0.98, 0.084, 1.0),
+        ("nominal", 58, 201, 0.74, 0.262, 1.0),
+        ("plan 1", 54, 143, 0.98, 0.084, 1.0),
         ("plan 2", 51, 12, 1.0, 0.118, 0.153),
-    )  # fmt: skip
+    )
     return Uncertain(
         **COMMON, status="optimal", seed=7, samples=512,
         statuses={"optimal": 487, "infeasible": 25}, largest_gap=9.3e-4, least_regret=2,

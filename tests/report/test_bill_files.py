@@ -230,8 +230,10 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     row = next(row for row in bill(plan).lines if row.sku == "gpu_box")
     assert (row.lifecycle, row.min_order) == ("end_of_sale", 2)
     assert (row.price_valid_until, row.price_book, row.category) == (
-        "2026-06-30", "Own prices", "gpu_system",
-    )  # fmt: skip
+        "2026-06-30",
+        "Own prices",
+        "gpu_system",
+    )
     assert row.unit_list_low is not None
     assert not [text for text in plan.warnings if "expired quotes" in text]
     other = next(row for row in bill(plan).lines if row.sku != "gpu_box")

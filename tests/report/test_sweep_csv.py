@@ -90,8 +90,9 @@ def test_both_files_have_what_is_written(seed: int, tmp_path: Path) -> None:
     files = tmp_path / "a.parquet", tmp_path / "a.csv"
     exports.write_files(*files, columns, types, values)
     arrays = {name: pa.array(values[name], kind(types[name])) for name in values}
-    assert all(pq.read_table(files[0]).column(n).combine_chunks()[:rows].equals(arrays[n])
-               for n in values)  # fmt: skip
+    assert all(
+        pq.read_table(files[0]).column(n).combine_chunks()[:rows].equals(arrays[n]) for n in values
+    )
     as_rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     assert files[1].read_bytes().decode() == written(columns, as_rows)
     cells = written([column("float")], as_rows).splitlines()[1:]

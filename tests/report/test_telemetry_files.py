@@ -30,9 +30,12 @@ from tests.world.files import FILES
 
 BEGIN, DAY_S = 1_709_251_200.0, 86_400.0
 RESTARTS: dict[str, Any] = {
-    "restarts": 40, "confirmed": 38, "missed": 3, "inferred": 12,
+    "restarts": 40,
+    "confirmed": 38,
+    "missed": 3,
+    "inferred": 12,
     "mtti_s": Measured(value=10_800.0, low=8_300.0, high=14_000.0),
-}  # fmt: skip
+}
 
 
 def near(value: float, share: float = 0.01) -> Measured:

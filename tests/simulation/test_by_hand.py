@@ -222,11 +222,14 @@ def test_jobs_that_slurm_calls_failed(tmp_path: Path) -> None:
     """Neither steps, nor jobs that completed, were cancelled or still run."""
     path = tmp_path / "sacct.txt"
     rows = (
-        "1|FAILED|2026-01-01T05:00:00", "1.batch|FAILED|2026-01-01T05:00:01",
-        "2|COMPLETED|2026-01-01T06:00:00", "3|NODE_FAIL|2026-01-01T09:00:00",
-        "4|CANCELLED by 1000|2026-01-01T10:00:00", "5|RUNNING|Unknown",
+        "1|FAILED|2026-01-01T05:00:00",
+        "1.batch|FAILED|2026-01-01T05:00:01",
+        "2|COMPLETED|2026-01-01T06:00:00",
+        "3|NODE_FAIL|2026-01-01T09:00:00",
+        "4|CANCELLED by 1000|2026-01-01T10:00:00",
+        "5|RUNNING|Unknown",
         "6|OUT_OF_MEMORY|2026-01-01T12:00:00",
-    )  # fmt: skip
+    )
     path.write_text("\n".join(("JobID|State|End", *rows)) + "\n", "utf-8")
     assert read_failures(path).measured_s == pytest.approx((4 * 3600.0, 3 * 3600.0))
 

@@ -47,13 +47,16 @@ def kept_by_every_event(
             rest, lends = rest - rates[full].sum(), lends & ~full
         restore = phase == "restores"
         reads = restore * min(READ, read / max(restore.sum(), 1))
-        ends = np.array([
-            [times[times > now].min() for times in failures],
-            np.where(phase == "computes", begun + captures * interval_s, math.inf),
-            np.where(phase == "restarts", restarts, math.inf),
-            now + np.divide(unread_gb, reads, out=np.full(len(jobs), math.inf), where=reads > 0),
-            now + np.divide(left_gb, rates, out=np.full(len(jobs), math.inf), where=rates > 0),
-        ])  # fmt: skip
+        ends = np.array(
+            [
+                [times[times > now].min() for times in failures],
+                np.where(phase == "computes", begun + captures * interval_s, math.inf),
+                np.where(phase == "restarts", restarts, math.inf),
+                now
+                + np.divide(unread_gb, reads, out=np.full(len(jobs), math.inf), where=reads > 0),
+                now + np.divide(left_gb, rates, out=np.full(len(jobs), math.inf), where=rates > 0),
+            ]
+        )
         lasts_s, now = min(ends.min(), length_s) - now, min(ends.min(), length_s)
         left_gb, unread_gb = left_gb - rates * lasts_s, unread_gb - reads * lasts_s
         fails, captured, restarted, restored, drained = ends <= now
@@ -80,10 +83,12 @@ def test_one_job_alone_is_as_without_others() -> None:
 CASES: dict[str, tuple[list[tuple[float, ...]], float, float]] = {
     "two": ([(600, 100, 9000, 10, 40), (450, 200, 6000, 10, 12)], 20.0, 8.0),
     "many drains": (
-        [(400, 390, 5000, 10, 99), (420, 300, 5000, 10, 99), (500, 450, 4000, 5, 9)], 25.0, 5.0,
+        [(400, 390, 5000, 10, 99), (420, 300, 5000, 10, 99), (500, 450, 4000, 5, 9)],
+        25.0,
+        5.0,
     ),
     "rest is lent": ([(600, 300, 4000, 5, 40), (700, 350, 4000, 5, 40)], 30.0, 5.0),
-}  # fmt: skip
+}
 """Jobs by interval, drain, time between failures, share and limit of clients; write and read."""
 
 

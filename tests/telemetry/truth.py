@@ -294,10 +294,13 @@ def made(case: Case, seed: int) -> tuple[Trace, Truth]:
         for n, (job, life) in enumerate(zip(case.jobs, lives, strict=True))
     ]
     jobs = tuple(
-        replace(job, start_s=float(clock(np.array([job.start_s]))[0]),
-                end_s=float(clock(np.array([job.end_s]))[0]))
+        replace(
+            job,
+            start_s=float(clock(np.array([job.start_s]))[0]),
+            end_s=float(clock(np.array([job.end_s]))[0]),
+        )
         for job, _ in parts
-    )  # fmt: skip
+    )
     writes = np.concatenate([_table([], 5), *(rows for _, rows in parts)])
     before = np.concatenate(([0], np.cumsum(lost)))
     first = np.clip(np.searchsorted(edges, writes[:, 1], "right") - 2, 0, count)

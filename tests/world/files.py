@@ -300,6 +300,9 @@ SUITE = """\
 """
 BILL_BOOK = NET_BOOK + SUITE
 BILL_FILES = {
-    "problem.yaml": BILL, "own.yaml": OWN, "net.yaml": NET, "book.yaml": BOOK,
+    "problem.yaml": BILL,
+    "own.yaml": OWN,
+    "net.yaml": NET,
+    "book.yaml": BOOK,
     "net_book.yaml": BILL_BOOK,
-}  # fmt: skip
+}

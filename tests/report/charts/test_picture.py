@@ -148,9 +148,10 @@ def test_a_grid_becomes_a_map() -> None:
     (cells,) = layers(panel, HeatMap)
     assert [len(row) for row in cells.values] == [4, 4, 4]
     place = next(
-        at for at in range(12)
+        at
+        for at in range(12)
         if rows[POWER.name][at] == 3400.0 and rows[FAILURES.name][at] == pytest.approx(3e-5)
-    )  # fmt: skip
+    )
     assert cells.values[2][3] == rows["objective"][place]
     assert cells.texts[0][0] == "no plan" and cells.values[0][0] is None
     assert cells.texts[0][3].startswith("★ ")
