@@ -214,7 +214,7 @@ class Purchases(Rows):
         self.row(f"limit.{use.key}", row)
 
     def rewiring(self, at: int, place: Place) -> None:
-        """Add |kind - kind before| <= most anew,  moved = links before if anew, else 0.
+        """Add |kind - kind before| <= most anew,  moved >= links before - most (1 - anew).
 
         Of each layer of a fabric whose links cost something to lay anew.
         """
@@ -231,14 +231,13 @@ class Purchases(Rows):
                     counts, name = self.counts[at, period], f"{fabric.prefix}.{layer}"
                     now, key = counts[name], f"{at}.{name}@{period}"
                     if not isinstance(links, float) or links:
-                        anew, moved = self.whole(f"anew.{key}", 1), self.number(f"rewired.{key}")
+                        anew = self.whole(f"anew.{key}", 1)
+                        moved = self.number(f"rewired.{key}", most_links)
                         gone = most * (1.0 - counts[f"{fabric.prefix}.any"])
                         self.row(f"anew.{key}", now - kind - most * anew <= 0.0)
                         self.row(f"anew_less.{key}", kind - now - most * anew - gone <= 0.0)
                         row = links - moved + most_links * anew <= most_links
                         self.row(f"rewired.{key}", row)
-                        self.row(f"rewired_no_more.{key}", moved - links <= 0.0)
-                        self.row(f"not_anew.{key}", moved - most_links * anew <= 0.0)
                         self.labour.setdefault(period, []).append(usd / MILLION * moved)
                     kind, links = now, counts[f"{name}.links"]
 
