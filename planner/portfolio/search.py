@@ -170,12 +170,11 @@ class Search(Rounds):
             unsolved = [key for key in keys if key not in sites.solutions]
             if solved and (value + lift < worst or not unsolved):
                 values = sites.plan(solved)
-                if values and sites.price is not None:
+                priced = sites.price is not None
+                if priced or (values and not self._take(found, goal, values, least=least)):
                     together = self.counted(goal, values, value, least=least)
-                    values = together.values
-                    lift = HOPED * (together.worth - value) if values else lift
-                if values:
-                    self._take(found, goal, values, least=least)
+                    lift = HOPED * (together.worth - value) if together.values else lift
+                    self._take(found, goal, together.values, least=least)
                 continue
             if not unsolved:
                 break
