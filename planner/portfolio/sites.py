@@ -145,9 +145,9 @@ class Sites:
             self.bounds[key] = max(self.bounds[key], bound)
 
     def plan(self, keys: tuple[Key, ...]) -> dict[str, float]:
-        """The plan of an assignment, which is done; empty without any.
+        """The plans of an assignment's sites, which is done; empty where a site has none.
 
-        Where limits have prices it is that of averaged periods, to be counted.
+        Where limits have prices they are those of averaged periods, to be counted together.
         """
         self.done[keys] = math.fsum(self.bounds[key] for key in keys) + self.constant
         if self.price is not None:

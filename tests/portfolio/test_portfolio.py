@@ -364,6 +364,12 @@ def test_floor_that_holds_a_job_and_its_deadline_are_named(tmp_path: Path) -> No
     assert binding == {"useful work of one", "capital budget"}
 
 
+def test_weight_binds_without_room_for_a_system(tmp_path: Path) -> None:
+    problem = {"sites": {"site": {**SITE, "weight_limit": "27 kg"}}, "jobs": [TWO]}
+    plan = solve(instance(tmp_path, problem, [A]))
+    assert [(use.name, use.used) for use in plan.uses if use.binding] == [("weight", 26.0)]
+
+
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, BUDGET)
     found = [*commands.simulated(case, solve(case), length_s=365 * 86400.0, replications=20)]
