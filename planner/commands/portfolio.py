@@ -353,6 +353,8 @@ def _sharing(totals: Totals, run: JobRun) -> tuple[SharingJob, Any]:
     f, fixed = own.f, {"name": run.job, "drain_slowdown": 0.0, "mode": "async"}
     job: Any = SimpleNamespace(**fixed, **vars(f), interval_s=run.interval_s, gpus_used=run.gpus)
     job.usable_gpus_by_type = {run.item: usable_gpus(own.job, own.types[0])}
-    job.repair = None if f.repair is None else SimpleNamespace(**f.repair, shrunk=None)
+    if (asked := own.job.repair) is not None:
+        times = {"hardware_share": asked.share, "repair_s": asked.time_s, "swap_s": asked.swap_s}
+        job.repair = SimpleNamespace(**f.repair, **times, shrunk=None)
     rates = f.delivered_write_gb_per_s, f.client_write_limit_gb_per_s, f.delivered_read_gb_per_s
     return SharingJob(job_of(job, Law(f.mtti_s)), *rates), f

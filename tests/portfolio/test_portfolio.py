@@ -371,7 +371,8 @@ def test_weight_binds_without_room_for_a_system(tmp_path: Path) -> None:
 
 
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
-    case = instance(tmp_path, BUDGET)
+    repair = {"share": 0.5, "time": "24 h", "spares": 1, "swap": "5 min"}
+    case = instance(tmp_path, {**BUDGET, "jobs": [ONE, {**TWO, "repair": repair}]})
     found = [*commands.simulated(case, solve(case), length_s=365 * 86400.0, replications=20)]
     assert len(found) == 2
     for each in found:
