@@ -410,8 +410,7 @@ def sweep(
     elif mode == "frontier":
         study = partial(_frontiers, problem, against or get_args(Against), points=points)
     else:
-        named = None if scenarios is None else scenarios.split(",")
-        study = partial(library.sweep, problem, vary, scenarios=named)
+        study = partial(library.sweep, problem, vary, scenarios=scenarios)
     return deliver(partial(study, **options), target, partial(write_files, page_only=html))
 
 

@@ -199,7 +199,7 @@ def sweep(
     Args:
         vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
             several the grid of all.
-        scenarios: named scenarios of the problem file, or ``["all"]``.
+        scenarios: named scenarios of the problem file, as "a,b" too, or ``["all"]``.
 
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
@@ -210,10 +210,11 @@ def sweep(
     if scenarios and not isinstance(problem, PATHS):
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
+    names = str(scenarios).split(",") if isinstance(scenarios, PATHS) else scenarios
     chosen = read_scenarios(
         inputs,
         vary=as_texts(vary, joined=True),
-        named=None if scenarios is None else [n for n in map(str.strip, scenarios) if n != "all"],
+        named=None if names is None else [n for n in map(str.strip, map(str, names)) if n != "all"],
         problem=Path(problem) if isinstance(problem, PATHS) else None,
     )
     if len(chosen) > EXACT_ROWS and solving.get("gap") is None:

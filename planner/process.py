@@ -108,11 +108,13 @@ def _report_usage(error: Exception, text: str) -> int:
         say(text, err=True)
         return 2
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
-    command = re.match(r"No such command '(.+?)'", text)
-    now = removed.COMMANDS.get(command[1]) if command else None
-    text = text.split(" Did you mean")[0].rstrip(".") if now else text
     # An option without its value has no context.
     path = getattr(getattr(error, "ctx", None), "command_path", "planner COMMAND")
+    name = re.match(r"No such (?:command '|option: )([\w -]*[\w-])", text)
+    known = removed.COMMANDS | removed.OPTIONS
+    command = path.removeprefix("planner").strip()
+    now = name and (known.get(f"{command} {name[1]}") or known.get(name[1]))
+    text = re.split(r"\.? Did you mean| \(Possible", text)[0] if now else text
     fix = f"it is now {now}" if now else f"see {path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)
     return 2

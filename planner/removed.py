@@ -1,4 +1,4 @@
-"""Commands and settings of version 0.1 that are gone, each with its successor."""
+"""Commands, options and settings of version 0.1 that are gone, each with its successor."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ COMMANDS = {
     "uncertain": "planner sweep --mode uncertain",
 }
 
+_IMPORT = "planner quote import FILE; give its FILE.quote.json as the bid"
+OPTIONS = {
+    "--dask": "--workers tcp://HOST:PORT",
+    "--jobs": "--workers NUMBER",
+    "catalog --incomplete": "planner check, which lists items with missing figures",
+    "characterize --plan": "--gpus and --nameplate",
+    "characterize --stamp": "--time",
+    **{f"quote bid --{name}": _IMPORT for name in ("vendor", "map", "date", "currency")},
+}
+"""Options, after the command that alone had them."""
+KEYWORDS = {
+    **dict.fromkeys(("vendor", "mapping", "date", "currency"), _IMPORT),
+    **{"jobs": "workers", "dask": "workers", "named": "scenarios"},
+}
+"""Keywords of Python."""
 SCENARIO_TABLES = "write each row of a table as a scenario of the problem file"
 
 _YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"

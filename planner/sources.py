@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from planner import removed
 from planner.api import Options
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
@@ -73,8 +74,12 @@ def options_of(
     time_limit: str | None = None,
     workers: int | str = 0,
     solver: str = "highs",
+    **unknown: object,
 ) -> Options:
     """Options of solving from those of the command line."""
+    for name in unknown:
+        fix = f"use {removed.KEYWORDS[name]}" if name in removed.KEYWORDS else None
+        raise InputError(Finding("option", f"there is no keyword '{name}'", fix=fix))
     dask = str(workers) if "://" in str(workers) else None
     try:
         jobs = 0 if dask else int(workers)

@@ -80,7 +80,7 @@ def read_bids(
         if quote.valid_until and datetime.date.fromisoformat(quote.valid_until) < today():
             remarks.append(f"expired on {quote.valid_until}: request it anew")
         if quote.vendor in {each.vendor for each in quotes}:
-            fix = f"name one: {IMPORT.format(path)} --vendor NAME"
+            fix = f"name one: {IMPORT.format(quote.file)} --vendor NAME"
             raise _wrong(f"two bids are called '{quote.vendor}'", fix)
         quotes.append(quote.model_copy(update={"findings": tuple(dict.fromkeys(remarks))}))
     return tuple(quotes)

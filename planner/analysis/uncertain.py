@@ -97,6 +97,7 @@ def study(
     good = [(row, answer) for row, answer in found if row["status"] in PLANNED]
     cases = (resolve(applied(inputs, answer.scenario.changes)) for _, answer in good)
     values = [compute_values(there, runs) for there in cases]
+    gaps = [row["gap"] for row, _ in good if row["gap"] is not None]
     known: dict[str, Any] = {}
     if good:
         answered = np.array([row["objective"] for row, _ in good])
@@ -115,7 +116,7 @@ def study(
             for each in unsure
         ),
         outcomes=percentiles(case.objective, [row for row, _ in good]),
-        largest_gap=max((row["gap"] for row, _ in good), default=None),
+        largest_gap=max(gaps, default=None),
         **known,
         message=_message(plan, rows),
     )

@@ -280,7 +280,7 @@ STATUS_WORDS = {
     "feasible": "not proven",
     "infeasible": "no plan",
     "unbounded": "no limit",
-    "no_solution": "none in time",
+    "no_solution": "none found",
     "invalid": "refused",
     "failed": "failed",
 }

@@ -1,4 +1,4 @@
-"""Sound input that has no plan, or none in time: the screen and the exit code say so."""
+"""Sound input that has no plan, or none found: the screen and the exit code say so."""
 
 from __future__ import annotations
 

@@ -169,13 +169,13 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert "is no problem file" in wrong(folder, crate, problem)
     assert "is given twice" in wrong(folder, problem, crate, crate)
     assert "no rate is given" in wrong(folder, problem, bolt)
-    twin = str(plain(tmp_path / "crate.xlsx", ("BX-8-100", 1, 1.0)))
-    assert "two bids are called 'crate'" in wrong(folder, problem, crate, twin)
     assert "'EUR:1' is no rate" in wrong(folder, problem, crate, "--rate", "EUR:1")
     bare = xlsx(tmp_path / "u.xlsx", [("Part Number", "Qty", "Unit Price"), ("BX-8-100", 1, 1.0)])
     assert f"quote import {bare} --currency EUR, then" in wrong(folder, problem, str(bare))
     assert ran("quote", "import", crate, "--problem", problem, "-o", str(tmp_path)).code == 0
     record, text = tmp_path / "crate.quote.json", (tmp_path / "crate.quote.json").read_text("utf-8")
+    clash = "two bids are called 'crate'; name one: planner quote import crate.xlsx --vendor NAME"
+    assert clash in wrong(folder, problem, crate, str(record))
     for figure, other in (
         ("net_usd", "Infinity"),
         ("quantity", "0.0"),

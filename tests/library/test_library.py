@@ -173,6 +173,8 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
         (lambda: planner.solve("small.yaml", gap=2), "--gap 2 must be more than 0"),
         (lambda: planner.solve("small.yaml", time_limit="5"), "'5' has no unit"),
         (lambda: planner.sweep("small.yaml"), "nothing is varied"),
+        (lambda: planner.sweep("small.yaml", scenarios=Path("x.csv")), "row of a table as"),
+        (lambda: planner.bid("small.yaml", date="x"), "no keyword 'date'; use planner quote"),
         (lambda: planner.compare(), "two files or more"),
         (lambda: planner.frontier("small.yaml", points=1), "--points 1 must be 3 or more"),
         (lambda: planner.frontier("small.yaml", "money"), "--against 'money' is not known; one of"),

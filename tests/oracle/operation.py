@@ -103,7 +103,8 @@ def _near(problem: Problem, choice: Compute) -> dict[str, Any] | None:
         drives = item.local
         if drives.write is None or drives.capacity is None:
             return None
-        held = min(usable_gpus(job, item), writers)
+        most = writers if job.checkpoint.writers == "one_replica" else math.inf
+        held = min(usable_gpus(job, item), most)
         part_tb = local.copies * checkpoint_size(job)[0] * held / writers / 1000.0
         if local.keep * part_tb > drives.capacity.value * (1.0 + ROUNDING):
             return None
