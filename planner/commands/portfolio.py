@@ -165,9 +165,10 @@ def marginal_values(
         return Search(Program(instance, moved=moved), time_limit_s=limit_s).first_goal()
 
     found, groups = [], {_group(use): use for use in reversed(plan.uses) if use.binding}
+    before = best(next(iter(groups.values())), 0.0) if groups else None
     for use in reversed(groups.values()):
         step = max(STEPS.get(use.unit, 1.0), 0.01 * use.limit)
-        before, after = best(use, 0.0), best(use, -step if use.is_floor else step)
+        after = best(use, -step if use.is_floor else step)
         name, change = use.label(dated=_group(use)[2] is not None), None
         amount = f"{name} binds: {step:,.4g} {use.unit} {'less' if use.is_floor else 'more'}"
         text = f"{amount} gave no plan in time"

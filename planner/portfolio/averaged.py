@@ -97,7 +97,7 @@ class Averaged:
             else:
                 for period in periods:
                     blocks.setdefault((base, self.block[period]), []).append(row)
-                if not periods or (periods <= self.last and not _of_jobs(row)):
+                if not periods or (periods <= self.last and not _has_jobs(row)):
                     terms = {self._column(v, own=True)[0]: c for v, c in row.items()}
                     self._add(terms, row.getLb(), row.getUb(), row.name)
         for row in tangents.values():
@@ -105,7 +105,7 @@ class Averaged:
             self._add({v: c / n for (v, n), c in columns}, row.getLb(), row.getUb())
         for (_, start), rows in blocks.items():
             for together in [rows] if len(rows) == self.length[start] else [[row] for row in rows]:
-                if self.money or _of_jobs(together[0]):
+                if self.money or _has_jobs(together[0]):
                     self._sum(together)
 
     def _hold_whole(self, run: Run) -> None:
@@ -203,7 +203,7 @@ def _is_summed(variable: Any) -> bool:
     return "@" in variable.name and kind_of(variable) not in KEPT
 
 
-def _of_jobs(row: Any) -> bool:
+def _has_jobs(row: Any) -> bool:
     return any(kind_of(variable) in OF_JOBS for variable in row)
 
 

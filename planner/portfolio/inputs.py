@@ -197,10 +197,12 @@ def _check_items(
     for path, name in sorted(named):
         fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
         yield path, name not in inputs.by_id, f"no item '{name}' in the catalogs", fix
-    text, fix = "only links of switches are laid anew", "leave it out"
+    links, units = "only links of switches are laid anew", "only GPU systems and storage retire"
     for name, rule in portfolio.market.items():
-        switch = name == "switch" or (name in inputs.by_id and inputs.item(name).switch is not None)
-        yield f"market.{name}.rewiring", rule.rewiring_usd > 0 and not switch, text, fix
+        kind, path = inputs.item(name).category if name in inputs.by_id else name, f"market.{name}"
+        yield f"{path}.rewiring", rule.rewiring_usd > 0 and kind != "switch", links, "leave it out"
+        stays = kind in get_args(Category) and kind not in ("gpu_system", "storage")
+        yield f"{path}.retire", rule.retire and stays, units, "leave it out"
 
 
 # What stands there before

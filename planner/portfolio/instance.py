@@ -5,6 +5,7 @@ Sites, jobs and periods count from 0.
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import math
 from collections.abc import Iterator, Mapping
@@ -162,7 +163,8 @@ class Instance:
         day = datetime.date.fromisoformat(first)
         month = day.month - 1 + period * self.portfolio.periods.months
         year, month = day.year + month // 12, month % 12 + 1
-        return datetime.date(year, month, min(day.day, 28)).isoformat()
+        last = calendar.monthrange(year, month)[1]
+        return datetime.date(year, month, min(day.day, last)).isoformat()
 
     def window(self, job: int) -> range:
         """The periods in which a job runs."""

@@ -166,41 +166,41 @@ class _Assembly:
         self.periods, self.places = instance.periods, instance.places
         self.needed: dict[tuple[int, int], dict[str, int]] = {}
         for (at, place), period in product(enumerate(self.places), self.periods):
-            units = {sku: self._whole(program.units[at, sku, period]) for sku in place.offers}
+            units = {sku: self._count(program.units[at, sku, period]) for sku in place.offers}
             counts = bill(place.case, units, ()).counts
             self.needed[at, period] = {sku: round(counts[sku]) for sku in place.items} | units
         self.retired = [*self._retirements()]
         self.bought: dict[tuple[int, str], list[int]] = {}
         for at, place in enumerate(self.places):
             for sku, item in place.items.items():
-                orders = [self._whole(program.bought[at, sku, p]) for p in self.periods]
+                orders = [self._count(program.bought[at, sku, p]) for p in self.periods]
                 needs = [self._units_to_buy(at, place, sku, p) for p in self.periods]
                 if any(orders) or any(needs):
                     self.bought[at, sku] = _trimmed(orders, needs, item.pack, item.min_order)
 
-    def _worth(self, expression: Expression) -> float:
+    def _value(self, expression: Expression) -> float:
         return value_of(expression, self.values)
 
-    def _whole(self, expression: Expression) -> int:
-        return round(self._worth(expression))
+    def _count(self, expression: Expression) -> int:
+        return round(self._value(expression))
 
     # Units
 
     def _retirements(self) -> Iterator[Retirement]:
         """Yield the units that leave, by site and item."""
         for (at, sku, arrived, period), gone in self.program.gone.items():
-            if quantity := self._whole(gone):
+            if quantity := self._count(gone):
                 where = {"site": self.places[at].name, "item": sku, "arrived": arrived}
                 yield Retirement(period=period + 1, quantity=quantity, **where)
 
-    def _gone(self, place: Place, sku: str, period: int) -> int:
+    def _count_retired(self, place: Place, sku: str, period: int) -> int:
         """Units that are retired until a period."""
         here = (r for r in self.retired if (r.site, r.item) == (place.name, sku))
         return sum(each.quantity for each in here if each.period <= period + 1)
 
     def _units_to_buy(self, at: int, place: Place, sku: str, period: int) -> int:
         """The units that must have been bought until a period."""
-        count = self.needed[at, period][sku] + self._gone(place, sku, period)
+        count = self.needed[at, period][sku] + self._count_retired(place, sku, period)
         owned = place.owned.get(sku, 0)
         if sku in place.offers:  # spares are those of units bought
             count, owned = count - owned, 0
@@ -229,10 +229,10 @@ class _Assembly:
     def runs(self) -> Iterator[JobRun]:
         """Yield the runs of training jobs by period, then those of inference."""
         for run in sorted(self.program.runs, key=lambda run: (run.period, run.column.job)):
-            if self._worth(run.runs) > 0.5:
+            if self._value(run.runs) > 0.5:
                 yield self._run(run)
         for (column, period), runs in self.program.placed.items():
-            if not isinstance(column, TrainingColumn) and self._worth(runs) > 0.5:
+            if not isinstance(column, TrainingColumn) and self._value(runs) > 0.5:
                 gpus, where = column.systems * column.system.gpus, self._where(column, period)
                 yield JobRun(way=column.system.id, systems=column.systems, gpus=gpus, **where)
 
@@ -265,15 +265,15 @@ class _Assembly:
         at = _fewest(run, at._replace(gpus=float(round(at.gpus))))
         if self.program.portfolio.restores != "alone":
             return at
-        read = self._worth(self.program.delivered(column.site, run.period)[1])
+        read = self._value(self.program.delivered(column.site, run.period)[1])
         for other in self.program.runs_at(column.site, run.period):
-            if other is not run and self._worth(other.runs) > 0.5:
+            if other is not run and self._value(other.runs) > 0.5:
                 each = other.column.case.job.ingest_per_gpu_gb_per_s
-                read -= each * self._worth(other.gpus)
+                read -= each * self._value(other.gpus)
         factors = [
             family.read_factor
             for family in self.places[column.site].case.families
-            if self._worth(self.program.family[column.site, family.id]) > 0.5
+            if self._value(self.program.family[column.site, family.id]) > 0.5
         ]
         readers = math.ceil(at.gpus / column.way.usable_gpus) * min(factors, default=1.0)
         return at._replace(read=min(read, readers * column.system.client_read_gb_per_s))

@@ -174,12 +174,13 @@ class Rounds:
 
     def _take(
         self, found: Found, goal: Expression, values: dict[str, float], *, least: bool
-    ) -> None:
-        """Polish a solution; keep it where it is better than the best so far."""
+    ) -> bool:
+        """Polish a solution; keep it where it is better than the best. Returns if it is a plan."""
         polished = self._polish(goal, values, least=least) if values else None
         worth = math.inf if polished is None else value_of(goal, polished)
         if polished is not None and worth < found.worth:
             found.worth, found.values = worth, polished
+        return polished is not None
 
     def _polish(
         self, goal: Expression, values: Mapping[str, float], *, least: bool

@@ -120,7 +120,7 @@ class Search(Rounds):
         self.program.set_objective(goal, maximise=False)
         if self.large and not start:
             if self.hurried:
-                self._soon(found, goal, least=least)
+                self._find_early(found, goal, least=least)
             self._by_sites(found, goal, least=least)
         if found.infeasible or found.gap <= self.gap:
             return found
@@ -132,7 +132,7 @@ class Search(Rounds):
         self._rounds(found, goal, least=least)
         return found
 
-    def _soon(self, found: Found, goal: Expression, *, least: bool) -> None:
+    def _find_early(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Find a plan: who runs where with fractions of all else, then counts with a wide gap."""
         counts = [v for v in self.whole if v not in {*self.skeleton}]
         for variable in counts:
@@ -156,7 +156,8 @@ class Search(Rounds):
 
         Each site has a bound for each set of jobs: by fractions, then by averaged periods. The
         assignment of jobs to sites with the least sum of bounds is solved and left out, until none
-        is left that may be better than the best plan by more than the gap.
+        is left that may be better than the best plan by more than the gap. Its sites are counted
+        together where limits have prices, or where their plans pass a limit.
         """
         sites, lift = Sites(self, goal, least=least), 0.0
         while sites.bounds and not self.late():
@@ -170,12 +171,11 @@ class Search(Rounds):
             unsolved = [key for key in keys if key not in sites.solutions]
             if solved and (value + lift < worst or not unsolved):
                 values = sites.plan(solved)
-                if values and sites.price is not None:
+                priced = sites.price is not None
+                if priced or (values and not self._take(found, goal, values, least=least)):
                     together = self.counted(goal, values, value, least=least)
-                    values = together.values
-                    lift = HOPED * (together.worth - value) if values else lift
-                if values:
-                    self._take(found, goal, values, least=least)
+                    lift = HOPED * (together.worth - value) if together.values else lift
+                    self._take(found, goal, together.values, least=least)
                 continue
             if not unsolved:
                 break

@@ -19,7 +19,8 @@ Key = tuple[int, tuple[int, ...]]
 MOST_SETS = 500  # of jobs at a site, with a bound of their own
 UNKNOWN = -1e9  # where no bound was found
 FEW_SITES = 4
-"""So few sites that limits bind together are one part: prices leave a gap of one site's steps."""
+"""Up to this number of sites those that a limit binds together are one part: with prices a gap of
+one site's steps is left."""
 FEW_BLOCKS = 0.5
 """Periods are averaged where so large a share of them are starts of blocks, at most."""
 
@@ -51,13 +52,17 @@ class Sites:
             self.bounds = {}
 
     def _is_separable(self) -> bool:
-        """Whether sites may be parts: jobs stay, sets of jobs are few, sites that share many."""
+        """Whether sites may be parts: jobs stay, sets of jobs are few, sites that share many.
+
+        CBC states no prices.
+        """
         program = self.whole.program
         at_sites = Counter(at for at, _ in {(c.site, c.job) for c in program.columns})
         return (
             len(program.places) > (1 if self.price is None else FEW_SITES)
             and sum(2**jobs for jobs in at_sites.values()) <= MOST_SETS
             and not program.elastic
+            and self.whole.solver == "highs"
             and program.portfolio.objective.name != "fairness"
             and not any(job.moves for job in program.portfolio.jobs)
         )
@@ -140,9 +145,9 @@ class Sites:
             self.bounds[key] = max(self.bounds[key], bound)
 
     def plan(self, keys: tuple[Key, ...]) -> dict[str, float]:
-        """The plan of an assignment, which is done; empty without any.
+        """The plans of an assignment's sites, which is done; empty where a site has none.
 
-        Where limits have prices it is that of averaged periods, to be counted.
+        Where limits have prices they are those of averaged periods, to be counted together.
         """
         self.done[keys] = math.fsum(self.bounds[key] for key in keys) + self.constant
         if self.price is not None:

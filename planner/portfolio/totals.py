@@ -224,7 +224,7 @@ class Totals:
         """Sums over everything in place at a site that it may limit."""
         sums = defaultdict[str, float](float, racks=float(self.halls[name, period].room.racks))
         for item, count in self._items(name, period):
-            for figure, each in _of_unit(self.basis[name], item).items():
+            for figure, each in _unit_figures(self.basis[name], item).items():
                 sums[figure] += each * count
         return sums
 
@@ -259,7 +259,7 @@ class Totals:
         gpus = max(whole_replica(job), 1 if job.whole_replicas else usable)
         systems = math.ceil(gpus / usable)
         if use.site == run.site and use.period == run.period:
-            return systems * _of_unit(basis, item).get(f"{use.name}_kw", 0.0)
+            return systems * _unit_figures(basis, item).get(named(use.name).field, 0.0)
         if use.name == "capex":
             when = self.periods if use.period is None else (use.period,)
             prices = [self.price(run.site, run.item, period) for period in when]
@@ -358,7 +358,7 @@ def _build_hall(found: Findings, place: Place, basis: Basis, cluster: Mapping[st
     return hall
 
 
-def _of_unit(basis: Basis, item: Item) -> dict[str, float]:
+def _unit_figures(basis: Basis, item: Item) -> dict[str, float]:
     """What a unit of an item takes of the limits of a site."""
     draw_kw, liquid_kw = basis.rated_kw(item) or 0.0, basis.liquid_kw(item)
     return {

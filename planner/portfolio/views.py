@@ -195,7 +195,7 @@ def _in_place(plan: PortfolioPlan) -> Table:
 
     rows = sorted({key[:2] for key in there}, key=lambda row: (row[0], plan.models[row[1]]))
     periods: dict[tuple[str, ...], list[int]] = {}
-    for money in plan.money:  # neighbours with the same units are one column
+    for money in plan.money:  # those with the same units are one column
         texts = tuple(text(*row, money.period) for row in rows)
         periods.setdefault(texts, []).append(money.period)
     columns = (

@@ -505,10 +505,10 @@ def best(case: Case) -> float | None:
             scored[key] = _score(case, list(key[0]), units)
         return scored[key]
 
-    plans = sorted(itertools.product(*sites), key=lambda plan: sum(worth(case, s) for s in plan))
+    plans = sorted(itertools.product(*sites), key=lambda plan: sum(spent(case, s) for s in plan))
     for place in placements(case):
         for plan in plans:
-            cost = sum(worth(case, s) for s in plan)
+            cost = sum(spent(case, s) for s in plan)
             if found is not None and better is min and cost >= found - 1e-12:
                 break
             if not affordable(case, plan):
@@ -529,7 +529,7 @@ def best(case: Case) -> float | None:
     return found
 
 
-def worth(case: Case, bought: Bought) -> float:
+def spent(case: Case, bought: Bought) -> float:
     return sum(bought.capex) if case.goal == "cost" else bought.tco
 
 

@@ -117,6 +117,21 @@ def test_sites_one_by_one_lead_to_the_best_plan(
     agrees_with_enumeration(seed, tmp_path)
 
 
+def test_sites_whose_plans_pass_a_budget_are_counted_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.portfolio.rounds.LARGE", 5)
+    monkeypatch.setattr(Search, "_relaxed", lambda *_: None)  # nothing follows the sites
+    wide = {**SITE, "facility_power": "1 MW", "weight_limit": "1 t"}
+    problem = {
+        "sites": {"x": wide, "y": wide},
+        "items": {"a": {"max": 3}, "b": {"max": 0}, "s": {"max": 2}},
+        "spares": {"gpu_system": "5 %"},  # with fractions of them the budget does not bind
+        "budget": {"capex": "2.8 MUSD"},
+    }
+    assert solve(instance(tmp_path, problem)).best == pytest.approx(56.4843, rel=1e-4)
+
+
 @pytest.mark.exhaustive(keep=6, most=60)
 @pytest.mark.parametrize("seed", [n for n in range(93700, 93760) if n != 93710])
 def test_enumeration_with_fabrics_support_and_retirement(seed: int, tmp_path: Path) -> None:
@@ -148,7 +163,7 @@ def growing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PortfolioPl
     """A portfolio over three quarters at two sites, with a box for every two systems."""
     folder = tmp_path_factory.mktemp("growing")
     problem = {
-        "periods": {"start": "2027-01-01", "count": 3},
+        "periods": {"start": "2026-11-30", "count": 3},
         "sites": {
             "x": {**SITE, "facility_power": "30 kW", "facility_power_from": {"2": "60 kW"}},
             "y": {**SITE, "facility_power": "75 kW"},
@@ -168,6 +183,7 @@ def growing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PortfolioPl
 
 def test_power_before_it_grows_is_the_first(growing: tuple[Path, PortfolioPlan]) -> None:
     _, plan = growing
+    assert [each.start for each in plan.money] == ["2026-11-30", "2027-02-28", "2027-05-30"]
     powers = (u for u in plan.uses if (u.name, u.site) == ("facility_power", "x"))
     assert {use.period: use.limit for use in powers} == {1: 30.0, 2: 60.0, 3: 60.0}
 
@@ -346,6 +362,12 @@ def test_floor_that_holds_a_job_and_its_deadline_are_named(tmp_path: Path) -> No
     assert held.note.startswith("held at its floor of 20 PFLOP/s in periods 1-2")
     binding = {use.label(dated=False) for use in plan.uses if use.binding}
     assert binding == {"useful work of one", "capital budget"}
+
+
+def test_weight_binds_without_room_for_a_system(tmp_path: Path) -> None:
+    problem = {"sites": {"site": {**SITE, "weight_limit": "27 kg"}}, "jobs": [TWO]}
+    plan = solve(instance(tmp_path, problem, [A]))
+    assert [(use.name, use.used) for use in plan.uses if use.binding] == [("weight", 26.0)]
 
 
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ WHOLE: dict[str, tuple[Any, str]] = {
     "term.colocation": ("100 USD/kW", UNKNOWN),
     "restores": ("together", "changes"),
     "spares.gpu_system": (1.0, "changes"),
+    "market.switch.retire": (True, REFUSED),
     "sites.y.it_power": ("20 kW", "changes"),
     "sites.y.weight_limit": ("20 kg", "changes"),
     "sites.y.pue": (2.0, "changes"),
