@@ -178,10 +178,13 @@ def test_the_problem_file_of_a_plan_gives_that_plan(url, tmp_path):
     found = get(url, "/problem.yaml", at=at)
     path = tmp_path / "kept.yaml"
     path.write_bytes(found.content)
-    assert (
-        solve(path).lines
-        == solve(PROBLEM, settings=(f"{POWER}=8 MW", "jobs.0.failures={per_gpu_day: 0.0005}")).lines
-    )
+    own = f"{POWER}=8 MW", "jobs.0.failures={per_gpu_day: 0.0005}"
+    assert solve(path).lines == solve(PROBLEM, settings=own).lines
+
+
+def test_a_named_rate_with_shares_has_a_slider():
+    job = {"failures": {"per_gpu_day": "llama3", "shares": {"node": 1}}}
+    assert "jobs.0.failures.per_gpu_day" in {s.path for s in explore.sliders_of({"jobs": [job]})}
 
 
 def test_the_workbook_of_a_plan_downloads(url):

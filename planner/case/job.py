@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from planner.sizing import checkpoint
 from planner.sizing.availability import (
     longest_swap_per_mtti,
     repair_load,
@@ -276,8 +275,7 @@ def copy_s(job: Job, way: Way, gpus: float) -> float:
     if not job.derived_stall:
         return 0.0
     assert way.host_copy_gb_per_s is not None
-    writing = _writing_gpus(job, way, gpus)
-    return checkpoint.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
+    return job.checkpoint_gb / (_writing_gpus(job, way, gpus) * way.host_copy_gb_per_s)
 
 
 def local_part_gb(job: Job, way: Way, gpus: float) -> float:
@@ -285,7 +283,7 @@ def local_part_gb(job: Job, way: Way, gpus: float) -> float:
     assert job.levels is not None
     writing = _writing_gpus(job, way, gpus)
     held = min(way.usable_gpus, writing) if job.one_replica_writes else way.usable_gpus
-    return checkpoint.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
+    return job.levels.copies * job.checkpoint_gb * held / writing
 
 
 def local_drain_s(job: Job, way: Way, gpus: float) -> float:

@@ -260,9 +260,10 @@ def sliders_of(data: Mapping[str, Any]) -> Iterator[Slider]:
 
 def _with_rate(job: Mapping[str, Any]) -> Mapping[str, Any]:
     """A job with its failures as a rate."""
-    named = job.get("failures", DEFAULT_FAILURES)
-    known = FAILURES_PER_GPU_DAY.get(named) if isinstance(named, str) else None
-    return job if known is None else {**job, "failures": {"per_gpu_day": known.value}}
+    given = job.get("failures", {})
+    given = given if isinstance(given, Mapping) else {"per_gpu_day": given}
+    known = FAILURES_PER_GPU_DAY.get(given.get("per_gpu_day", DEFAULT_FAILURES))
+    return job if known is None else {**job, "failures": {**given, "per_gpu_day": known.value}}
 
 
 def _positions(name: str, now: float, unit: str, whole: bool) -> tuple[float, ...]:

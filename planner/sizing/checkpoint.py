@@ -111,30 +111,6 @@ def fan_out_terms(
     return sharded, REPLICATED_BYTES_PER_PARAMETER / (bytes_per_parameter * replica_gpus)
 
 
-def derived_stall_s(
-    overhead_s: float, checkpoint_gb: float, writing_gpus: float, copy_gb_per_s: float
-) -> float:
-    """Stall while the state is copied to the memory of hosts, s, beside an overhead.
-
-    Args:
-        writing_gpus: GPUs that save, each its even part.
-        copy_gb_per_s: from one GPU to its host.
-    """
-    return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
-
-
-def local_part_gb(
-    checkpoint_gb: float, copies: int, system_gpus: float, writing_gpus: float
-) -> float:
-    """Local writes of one GPU system per checkpoint, its peers' copies included, GB.
-
-    Args:
-        system_gpus: GPUs of a system that the job can use.
-        writing_gpus: GPUs that save, each its even part.
-    """
-    return copies * checkpoint_gb * system_gpus / writing_gpus
-
-
 # Demand of storage.
 
 # Float noise of a few operations is far smaller, a real shortfall far larger.

@@ -54,9 +54,8 @@ def choose_ways(found: Findings, basis: Basis, j: JobPlan) -> Basis:
     used, tray = j.per_system_gpus, value(item.spare_unit.tray) if item.spare_unit else None
     in_rack = repair is not None and repair.unit == "tray" and tray and tray < gpus_of(item)
     if used is not None and job.gpus.most_of(item.id) is None and in_rack and tray:
-        if (
-            tray % physics.tensor_gpus(job) != 0
-        ):  # a tensor group takes several: spares stay in their rack
+        # Of a tensor group that takes several trays spares stay in their rack.
+        if tray % physics.tensor_gpus(job) != 0:
             gpus = job.gpus.model_copy(update={"per_system": {item.id: used}})
             job = job.model_copy(update={"gpus": gpus})
             inside = 0 < used <= gpus_of(item) and usable_gpus(job, item) == used
