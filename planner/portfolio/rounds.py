@@ -158,11 +158,11 @@ class Rounds:
 
     def _rounds(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Solve the program, with tangents at each solution, until the gap is reached."""
-        gap = self.gap * (0.6 if self.large else 0.25)
         for _ in range(ROUNDS):
             if found.gap <= self.gap or self.late():
                 break
             self.rounds += 1
+            gap = self.gap * (0.25 if found.values and not self.large else 0.6)
             solved = self.ask(gap=gap, share=FOR_A_ROUND, start=found.values or None)
             found.infeasible = solved.status == "infeasible" and not found.values
             if solved.bound is not None:
