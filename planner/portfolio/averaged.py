@@ -23,6 +23,7 @@ KEPT |= {"anew", "rewired"}
 """Variables of single periods."""
 OF_JOBS = frozenset({"v", "replicas", "hot", "b", "r", "e", "u"})
 WHOLE = frozenset({"v", "replicas", "hot"})
+"""Those of them that are whole numbers."""
 
 
 def kind_of(variable: Any) -> str:

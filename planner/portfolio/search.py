@@ -15,7 +15,7 @@ from typing import Literal
 from pulp import LpContinuous, LpInteger, lpSum
 
 from planner.optimizer.counts import Expression, value_of
-from planner.portfolio.averaged import kind_of
+from planner.portfolio.averaged import WHOLE, kind_of
 from planner.portfolio.rounds import FEW, MET, RELAXED, Found, Rounds
 from planner.portfolio.sites import Sites
 
@@ -26,7 +26,6 @@ cheapest plan."""
 HOPED = 0.5
 """Share of the distance of the last plan from its bound that the next assignment may keep; others
 wait until all sites of the best are solved."""
-OF_JOBS = ("v", "replicas", "hot")  # whole numbers of jobs
 WIDE, SOON = 0.05, 0.5
 """Gap of a first plan where time is shorter than `MOST_CPU_S`, and the share of the time left for
 each of its programs."""
@@ -175,7 +174,8 @@ class Search(Rounds):
                 if priced or (values and not self._take(found, goal, values, least=least)):
                     together = self.counted(goal, values, value, least=least)
                     lift = HOPED * (together.worth - value) if together.values else lift
-                    self._take(found, goal, together.values, least=least)
+                    if together.worth < found.worth:
+                        found.worth, found.values = together.worth, together.values
                 continue
             if not unsolved:
                 break
@@ -189,7 +189,7 @@ class Search(Rounds):
         Of a large one who runs where stays at first, of one in a hurry systems in use before that;
         last all is free, so that no type stays that another does the same work for less.
         """
-        whole, used = self.deadline, [v for v in self.whole if kind_of(v) in OF_JOBS]
+        whole, used = self.deadline, [v for v in self.whole if kind_of(v) in WHOLE]
         stages = [[*self.skeleton, *used], self.skeleton, []]
         for kept in stages[not self.hurried :] if self.large else stages[2:]:
             self.deadline = self._until(0.5) if kept else whole
@@ -211,7 +211,7 @@ class Search(Rounds):
             if period == last and not isinstance(units, float):
                 program.row(f"as_many.{at}.{sku}", units <= float(round(value_of(units, values))))
         program.set_objective(goal, maximise=False)
-        stays = [v for v in self.whole if kind_of(v) not in OF_JOBS]
+        stays = [v for v in self.whole if kind_of(v) not in WHOLE]
         with self._fixed({v: values[v.name] for v in (stays if self.large else self.skeleton)}):
             solved = self.ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
